@@ -164,6 +164,7 @@ const (
 	EventKindPROFILEAVATARUPDATED       EventKind = "PROFILE_AVATAR_UPDATED"
 	EventKindTRANSFERACCESSED           EventKind = "TRANSFER_ACCESSED"
 	EventKindTRANSFEREXTENSIONASKED     EventKind = "TRANSFER_EXTENSION_ASKED"
+	EventKindTRANSFERINSPECTED          EventKind = "TRANSFER_INSPECTED"
 	EventKindTRANSFERRECEIVED           EventKind = "TRANSFER_RECEIVED"
 	EventKindTRANSFERREVOKED            EventKind = "TRANSFER_REVOKED"
 	EventKindTRANSFERUPDATED            EventKind = "TRANSFER_UPDATED"
@@ -183,6 +184,8 @@ func (e EventKind) Valid() bool {
 	case EventKindTRANSFERACCESSED:
 		return true
 	case EventKindTRANSFEREXTENSIONASKED:
+		return true
+	case EventKindTRANSFERINSPECTED:
 		return true
 	case EventKindTRANSFERRECEIVED:
 		return true
@@ -566,6 +569,7 @@ const (
 	WebhookEventKindPROFILEAVATARUPDATED       WebhookEventKind = "PROFILE_AVATAR_UPDATED"
 	WebhookEventKindTRANSFERACCESSED           WebhookEventKind = "TRANSFER_ACCESSED"
 	WebhookEventKindTRANSFEREXTENSIONASKED     WebhookEventKind = "TRANSFER_EXTENSION_ASKED"
+	WebhookEventKindTRANSFERINSPECTED          WebhookEventKind = "TRANSFER_INSPECTED"
 	WebhookEventKindTRANSFERRECEIVED           WebhookEventKind = "TRANSFER_RECEIVED"
 	WebhookEventKindTRANSFERREVOKED            WebhookEventKind = "TRANSFER_REVOKED"
 	WebhookEventKindTRANSFERUPDATED            WebhookEventKind = "TRANSFER_UPDATED"
@@ -585,6 +589,8 @@ func (e WebhookEventKind) Valid() bool {
 	case WebhookEventKindTRANSFERACCESSED:
 		return true
 	case WebhookEventKindTRANSFEREXTENSIONASKED:
+		return true
+	case WebhookEventKindTRANSFERINSPECTED:
 		return true
 	case WebhookEventKindTRANSFERRECEIVED:
 		return true

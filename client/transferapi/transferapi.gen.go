@@ -93,6 +93,33 @@ func (e AnswerFormat) Valid() bool {
 	}
 }
 
+// Defines values for ContentRule.
+const (
+	Bomb       ContentRule = "bomb"
+	Encrypted  ContentRule = "encrypted"
+	Executable ContentRule = "executable"
+	Macros     ContentRule = "macros"
+	Nested     ContentRule = "nested"
+)
+
+// Valid indicates whether the value is a known member of the ContentRule enum.
+func (e ContentRule) Valid() bool {
+	switch e {
+	case Bomb:
+		return true
+	case Encrypted:
+		return true
+	case Executable:
+		return true
+	case Macros:
+		return true
+	case Nested:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for DownloadTokenKind.
 const (
 	Download DownloadTokenKind = "download"
@@ -123,6 +150,63 @@ func (e FieldsSchemaType) Valid() bool {
 	}
 }
 
+// Defines values for InspectionFailed.
+const (
+	InspectionFailedHold InspectionFailed = "hold"
+	InspectionFailedMark InspectionFailed = "mark"
+)
+
+// Valid indicates whether the value is a known member of the InspectionFailed enum.
+func (e InspectionFailed) Valid() bool {
+	switch e {
+	case InspectionFailedHold:
+		return true
+	case InspectionFailedMark:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InspectionPartly.
+const (
+	InspectionPartlyHold InspectionPartly = "hold"
+	InspectionPartlyMark InspectionPartly = "mark"
+)
+
+// Valid indicates whether the value is a known member of the InspectionPartly enum.
+func (e InspectionPartly) Valid() bool {
+	switch e {
+	case InspectionPartlyHold:
+		return true
+	case InspectionPartlyMark:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for InspectionPolicy.
+const (
+	InspectionPolicyHold InspectionPolicy = "hold"
+	InspectionPolicyMark InspectionPolicy = "mark"
+	InspectionPolicyOff  InspectionPolicy = "off"
+)
+
+// Valid indicates whether the value is a known member of the InspectionPolicy enum.
+func (e InspectionPolicy) Valid() bool {
+	switch e {
+	case InspectionPolicyHold:
+		return true
+	case InspectionPolicyMark:
+		return true
+	case InspectionPolicyOff:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Kind.
 const (
 	KindDrop    Kind = "drop"
@@ -138,6 +222,33 @@ func (e Kind) Valid() bool {
 	case KindMailbox:
 		return true
 	case KindP2P:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MalwareStatus.
+const (
+	Clean    MalwareStatus = "clean"
+	Failed   MalwareStatus = "failed"
+	Infected MalwareStatus = "infected"
+	Partly   MalwareStatus = "partly"
+	Scanning MalwareStatus = "scanning"
+)
+
+// Valid indicates whether the value is a known member of the MalwareStatus enum.
+func (e MalwareStatus) Valid() bool {
+	switch e {
+	case Clean:
+		return true
+	case Failed:
+		return true
+	case Infected:
+		return true
+	case Partly:
+		return true
+	case Scanning:
 		return true
 	default:
 		return false
@@ -288,15 +399,30 @@ func (e UnavailableReason) Valid() bool {
 	}
 }
 
+// Defines values for Anyway.
+const (
+	AnywayTrue Anyway = "true"
+)
+
+// Valid indicates whether the value is a known member of the Anyway enum.
+func (e Anyway) Valid() bool {
+	switch e {
+	case AnywayTrue:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Preview.
 const (
-	True Preview = "true"
+	PreviewTrue Preview = "true"
 )
 
 // Valid indicates whether the value is a known member of the Preview enum.
 func (e Preview) Valid() bool {
 	switch e {
-	case True:
+	case PreviewTrue:
 		return true
 	default:
 		return false
@@ -549,9 +675,12 @@ type Adminunit struct {
 	AvailableTTL []int `json:"availableTtl"`
 
 	// DefaultTTL One of availableTtl
-	DefaultTTL    int `json:"defaultTtl"`
-	MaxFileSizeMb int `json:"maxFileSizeMb"`
-	MaxFiles      int `json:"maxFiles"`
+	DefaultTTL int `json:"defaultTtl"`
+
+	// Inspection What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner
+	Inspection    *Inspection `json:"inspection,omitempty"`
+	MaxFileSizeMb int         `json:"maxFileSizeMb"`
+	MaxFiles      int         `json:"maxFiles"`
 
 	// MaxRecipients The subscription may allow fewer
 	MaxRecipients int `json:"maxRecipients"`
@@ -568,9 +697,12 @@ type AdminunitRequest struct {
 	AvailableTTL *[]int `json:"availableTtl,omitempty"`
 
 	// DefaultTTL One of availableTtl
-	DefaultTTL    *int `json:"defaultTtl,omitempty"`
-	MaxFileSizeMb *int `json:"maxFileSizeMb,omitempty"`
-	MaxFiles      *int `json:"maxFiles,omitempty"`
+	DefaultTTL *int `json:"defaultTtl,omitempty"`
+
+	// Inspection What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner
+	Inspection    *Inspection `json:"inspection,omitempty"`
+	MaxFileSizeMb *int        `json:"maxFileSizeMb,omitempty"`
+	MaxFiles      *int        `json:"maxFiles,omitempty"`
 
 	// MaxRecipients The subscription may allow fewer
 	MaxRecipients *int `json:"maxRecipients,omitempty"`
@@ -608,12 +740,22 @@ type Attached struct {
 	union json.RawMessage
 }
 
+// ContentRule encrypted: cannot be read without a password · nested: archives in archives in archives · bomb: an archive that grows more than a hundred times · macros: an office document with macros · executable: a program
+type ContentRule string
+
 // DeliveredObject Of a transfer that has expired and may be extended, recipients see only uid, contentLength and downloads
 type DeliveredObject struct {
-	ContentLength int64   `json:"contentLength"`
-	Downloads     int     `json:"downloads"`
-	MimeType      *string `json:"mimeType,omitempty"`
-	Name          *string `json:"name,omitempty"`
+	ContentLength int64 `json:"contentLength"`
+	Downloads     int   `json:"downloads"`
+
+	// Held True: the bytes are not given, because of the inspection and the policy. Left out otherwise
+	Held    *bool    `json:"held,omitempty"`
+	Malware *Malware `json:"malware,omitempty"`
+
+	// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+	MalwareStatus *MalwareStatus `json:"malwareStatus,omitempty"`
+	MimeType      *string        `json:"mimeType,omitempty"`
+	Name          *string        `json:"name,omitempty"`
 
 	// Sha256 SHA-256 of the file, in lower-case hex
 	Sha256 *string `json:"sha256,omitempty"`
@@ -706,6 +848,36 @@ type ForwardRequest struct {
 	// TTL Days, one of the environment's availableTtl
 	TTL *int `json:"ttl,omitempty"`
 }
+
+// Inspection What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner
+type Inspection struct {
+	// DownloadAnyway The owner of a transfer may download a held file
+	DownloadAnyway *bool `json:"downloadAnyway,omitempty"`
+
+	// Failed What hold does when the scanner gives no verdict. The default is hold
+	Failed *InspectionFailed `json:"failed,omitempty"`
+
+	// Members Files that members send. The default is mark
+	Members *InspectionPolicy `json:"members,omitempty"`
+
+	// Partly What hold does with files that the scanner has read in part. The default is hold
+	Partly *InspectionPartly `json:"partly,omitempty"`
+
+	// Rules Kinds of content that are held whatever the scanner says
+	Rules *[]ContentRule `json:"rules,omitempty"`
+
+	// Strangers Files to mailboxes. The default is hold
+	Strangers *InspectionPolicy `json:"strangers,omitempty"`
+}
+
+// InspectionFailed What hold does when the scanner gives no verdict. The default is hold
+type InspectionFailed string
+
+// InspectionPartly What hold does with files that the scanner has read in part. The default is hold
+type InspectionPartly string
+
+// InspectionPolicy hold: files are given to nobody until they are clean · mark: given with a warning, infected ones never · off: not inspected
+type InspectionPolicy string
 
 // Introduction defines model for Introduction.
 type Introduction struct {
@@ -819,6 +991,9 @@ type MailboxRequest struct {
 	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
 	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
 
+	// Inspection Absent: the policy of the organization applies. It can only be made stricter
+	Inspection *InspectionPolicy `json:"inspection,omitempty"`
+
 	// MaxFileSizeMb At most the organization's limit
 	MaxFileSizeMb *int `json:"maxFileSizeMb,omitempty"`
 
@@ -849,6 +1024,23 @@ type MailboxRequest struct {
 	// VerifySender The sender of a transfer proves the address in anonEmail with a mailed code. Absent means false
 	VerifySender *bool `json:"verifySender,omitempty"`
 }
+
+// Malware defines model for Malware.
+type Malware struct {
+	CheckedAt *Timestamp `json:"checkedAt,omitempty"`
+	Engine    *string    `json:"engine,omitempty"`
+
+	// Finding What was found, or which limit was reached
+	Finding *string `json:"finding,omitempty"`
+
+	// Removed The bytes were deleted because of the finding
+	Removed          *bool          `json:"removed,omitempty"`
+	Rules            *[]ContentRule `json:"rules,omitempty"`
+	SignatureVersion *string        `json:"signatureVersion,omitempty"`
+}
+
+// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+type MalwareStatus string
 
 // Object defines model for Object.
 type Object struct {
@@ -923,8 +1115,11 @@ type OwnMailbox struct {
 	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
 
 	// HasPicture There is a picture behind the page
-	HasPicture    *bool `json:"hasPicture,omitempty"`
-	MaxFileSizeMb int   `json:"maxFileSizeMb"`
+	HasPicture *bool `json:"hasPicture,omitempty"`
+
+	// Inspection hold: files are given to nobody until they are clean · mark: given with a warning, infected ones never · off: not inspected
+	Inspection    *InspectionPolicy `json:"inspection,omitempty"`
+	MaxFileSizeMb int               `json:"maxFileSizeMb"`
 
 	// MaxFiles Most objects in one transfer
 	MaxFiles int `json:"maxFiles"`
@@ -934,6 +1129,9 @@ type OwnMailbox struct {
 	MimeTypeFilterDescription *string         `json:"mimeTypeFilterDescription,omitempty"`
 	MimeTypeFilterEnabled     *bool           `json:"mimeTypeFilterEnabled,omitempty"`
 	Name                      *string         `json:"name,omitempty"`
+
+	// OrganizationInspection The policy of the organization for files to its mailboxes. The mailbox can only be stricter. Left out: the server has no scanner
+	OrganizationInspection *InspectionPolicy `json:"organizationInspection,omitempty"`
 
 	// PrefillLocked The page shows values that its link brings locked. The server cannot check them
 	PrefillLocked bool `json:"prefillLocked"`
@@ -1004,6 +1202,9 @@ type PublicTransfer struct {
 
 	// Locked The transfer is protected and not unlocked: subject, message, answers, counts and objects are absent
 	Locked bool `json:"locked"`
+
+	// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+	MalwareStatus *MalwareStatus `json:"malwareStatus,omitempty"`
 
 	// MaxDownloads How often each recipient may download each object. Left out: no limit
 	MaxDownloads *int `json:"maxDownloads,omitempty"`
@@ -1162,6 +1363,9 @@ type Transfer struct {
 	// Locked The transfer is protected and the caller is not its sender: subject, message, fields, counts and objects are absent
 	Locked bool `json:"locked"`
 
+	// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+	MalwareStatus *MalwareStatus `json:"malwareStatus,omitempty"`
+
 	// MaxDownloads How often each recipient may download each object. Left out: no limit
 	MaxDownloads *int `json:"maxDownloads,omitempty"`
 
@@ -1310,6 +1514,9 @@ type Usage struct {
 	// UploadLimitBytes Null when there is no limit
 	UploadLimitBytes *int64 `json:"uploadLimitBytes"`
 }
+
+// Anyway defines model for Anyway.
+type Anyway string
 
 // ClientID defines model for ClientID.
 type ClientID = string
@@ -1705,6 +1912,9 @@ type DownloadObjectParams struct {
 	// Preview true: the client shows the content to a person. It is no download in the counts, but the first access as any
 	Preview *Preview `form:"preview,omitempty" json:"preview,omitempty"`
 
+	// Anyway true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise)
+	Anyway *Anyway `form:"anyway,omitempty" json:"anyway,omitempty"`
+
 	// Range The part to send, or up to 100 parts (RFC 9110). With more parts, or overlapping ones, the whole file is sent.
 	Range *string `json:"Range,omitempty"`
 
@@ -1719,6 +1929,9 @@ type DownloadObjectParams struct {
 type HeadObjectParams struct {
 	// Preview true: the client shows the content to a person. It is no download in the counts, but the first access as any
 	Preview *Preview `form:"preview,omitempty" json:"preview,omitempty"`
+
+	// Anyway true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise)
+	Anyway *Anyway `form:"anyway,omitempty" json:"anyway,omitempty"`
 
 	// Range The part to send, or up to 100 parts (RFC 9110). With more parts, or overlapping ones, the whole file is sent.
 	Range *string `json:"Range,omitempty"`
@@ -7801,6 +8014,18 @@ func NewDownloadObjectRequest(server string, uid TransferUID, objectUID ObjectUI
 
 		}
 
+		if params.Anyway != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "anyway", *params.Anyway, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -7897,6 +8122,18 @@ func NewHeadObjectRequest(server string, uid TransferUID, objectUID ObjectUID, p
 		if params.Preview != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "preview", *params.Preview, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Anyway != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "anyway", *params.Anyway, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {

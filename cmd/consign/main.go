@@ -98,6 +98,7 @@ func commands() []command {
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
+		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again", []string{"status", "again UID"}, scanCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},

@@ -22,10 +22,12 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/scan"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
+	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 )
 
@@ -131,6 +133,23 @@ func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error) 
 		return content.EncryptResult{}, errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
 	}
 	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged)
+}
+
+// scanning returns how files are inspected.
+func (a *App) scanning() (transferservice.ScanOptions, error) {
+	c := a.config
+	o := transferservice.ScanOptions{
+		Limit: int64(c.ScannerLimitMB) * 1_000_000, Streams: c.ScannerStreams, Pool: int64(c.ScannerPoolMB) * 1_000_000,
+		Patience: c.ScannerPatience, Rescan: c.RescanPeriod, Infected: c.InfectedRetention,
+	}
+	if c.ScannerURL == "" {
+		return o, nil
+	}
+	var err error
+	if o.Scanner, err = scan.New(c.ScannerURL, scan.Options{Limit: o.Limit, Timeout: c.ScannerTimeout}); err != nil {
+		return o, fmt.Errorf("CONSIGN_SCANNER_URL %w", err)
+	}
+	return o, nil
 }
 
 // transparencyLog builds the log of receipts. Its origin is the host of CONSIGN_PUBLIC_URL at the first start.

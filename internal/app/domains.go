@@ -70,8 +70,28 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
 		SlowSearches: a.Transfer.SlowSearches, Webhooks: a.webhookStats, WaitingWebhooks: a.Identity.WaitingWebhooks,
+		Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
 	return nil
+}
+
+// scanStats counts the inspections of this process, by verdict.
+func (a *App) scanStats() metrics.Scans {
+	s := a.Transfer.ScanStats()
+	verdicts := map[string]int64{"clean": 0, "infected": 0, "partly": 0, "failed": 0}
+	for state, n := range s.Verdicts {
+		verdicts[string(state)] = n
+	}
+	return metrics.Scans{Verdicts: verdicts, Bytes: s.Bytes, Seconds: s.Seconds}
+}
+
+// waitingScans returns how many files wait for an inspection, and for how long the first of them.
+func (a *App) waitingScans(ctx context.Context) (int64, time.Duration, error) {
+	q, err := a.Transfer.InspectionQueue(ctx)
+	if err != nil || q.OldestDue == nil {
+		return q.Waiting, 0, err
+	}
+	return q.Waiting, max(a.now().Sub(*q.OldestDue), 0), nil
 }
 
 // webhookStats counts the attempts of this process to deliver to webhooks, by outcome.
@@ -119,6 +139,10 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		},
 		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
 	}})
+	scanning, err := a.scanning()
+	if err != nil {
+		return err
+	}
 	a.pictures = imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
@@ -137,6 +161,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		},
 		Links:         transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
 		ForwardVolume: c.ForwardVolume, DirectDownloads: c.S3DirectDownloads,
+		Scan:       scanning,
 		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
 		Now:        a.now, Log: a.log,
 	})

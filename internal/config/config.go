@@ -54,6 +54,15 @@ type Config struct {
 	SMTPURL  string `group:"Mail" env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
 	MailFrom string `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
 
+	ScannerURL        string        `group:"Inspection" env:"SCANNER_URL" doc:"Malware scanner that reads every delivered file: clamd://host:3310, clamd:///path/of/socket or icap://host:1344/service. Empty: nothing is inspected and nothing is held."`
+	ScannerLimitMB    int           `env:"SCANNER_LIMIT_MB" default:"100" min:"1" max:"100000000" doc:"MB of a file that are sent to the scanner. A larger file is partly read, never clean. At most what the engine reads: StreamMaxLength and MaxFileSize of clamd.conf (100 MiB by default), which never reads 2 GiB or more."`
+	ScannerTimeout    time.Duration `env:"SCANNER_TIMEOUT" default:"3m" min:"1s" doc:"Time for the scanner's answer after the last byte. Longer than MaxScanTime of clamd.conf (2 minutes by default)."`
+	ScannerStreams    int           `env:"SCANNER_STREAMS" default:"4" min:"1" max:"64" doc:"Files that a replica sends to the scanner at a time; at most MaxThreads of clamd.conf (10 by default)."`
+	ScannerPoolMB     int           `env:"SCANNER_POOL_MB" default:"400" min:"1" max:"100000000" doc:"MB of the files that a replica sends to the scanner at a time."`
+	ScannerPatience   time.Duration `env:"SCANNER_PATIENCE" default:"10m" min:"1s" doc:"Time after which a file without a verdict is failed when the scanner does not answer. It is tried again."`
+	RescanPeriod      time.Duration `env:"RESCAN_PERIOD" default:"3d" min:"0s" doc:"Time after the delivery for which files are inspected again when the scanner has new signatures."`
+	InfectedRetention time.Duration `env:"INFECTED_RETENTION" default:"7d" min:"0s" doc:"Time after the finding at which the bytes of an infected file are deleted."`
+
 	WebhookAllow []string `group:"Webhooks" env:"WEBHOOK_ALLOW" doc:"Hosts, addresses and networks (CIDR), separated by commas, that may receive webhooks although they are private, belong to this server, or have no TLS. The author of a webhook sees the first bytes of each answer."`
 
 	OIDCClients    string `group:"Identity" env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`

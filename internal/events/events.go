@@ -37,6 +37,7 @@ const (
 	TransferReceived           = "TRANSFER_RECEIVED"            // subject: transfer; delivered to the receiver
 	TransferAccessed           = "TRANSFER_ACCESSED"            // subject: transfer; a recipient opened it
 	TransferUpdated            = "TRANSFER_UPDATED"             // subject: transfer; the sender changed it
+	TransferInspected          = "TRANSFER_INSPECTED"           // subject: transfer; the state of its check for malware changed
 	TransferExtensionAsked     = "TRANSFER_EXTENSION_ASKED"     // subject: transfer; a recipient asks to make it available again
 	TransferRevoked            = "TRANSFER_REVOKED"             // subject: transfer; the sender took it back
 )
@@ -44,7 +45,7 @@ const (
 // Kinds are all kinds.
 var Kinds = []string{
 	ProfileAvatarUpdated, OrganizationAvatarUpdated, OrganizationProfileUpdated, PrivilegesUpdated,
-	TransferReceived, TransferAccessed, TransferUpdated, TransferExtensionAsked, TransferRevoked,
+	TransferReceived, TransferAccessed, TransferUpdated, TransferInspected, TransferExtensionAsked, TransferRevoked,
 }
 
 // channel is the LISTEN/NOTIFY channel from Append to the Feed of every replica.

@@ -120,6 +120,25 @@ func Register[A river.JobArgs](r *Runner, work func(ctx context.Context, args A)
 	}))
 }
 
+// RegisterLong is Register with another time limit of one run than Options.JobTimeout.
+func RegisterLong[A river.JobArgs](r *Runner, within time.Duration, work func(ctx context.Context, args A) error) {
+	river.AddWorker(r.workers, longWorker[A]{within: within, work: work})
+}
+
+type longWorker[A river.JobArgs] struct {
+	river.WorkerDefaults[A]
+	within time.Duration
+	work   func(ctx context.Context, args A) error
+}
+
+// Work implements river.Worker.
+func (w longWorker[A]) Work(ctx context.Context, job *river.Job[A]) error {
+	return w.work(database.Unhurried(withOrigin(ctx, job.Metadata)), job.Args)
+}
+
+// Timeout implements river.Worker.
+func (w longWorker[A]) Timeout(*river.Job[A]) time.Duration { return w.within }
+
 // AddQueue adds a queue with its own workers, so that slow jobs cannot delay others. The option On selects the queue.
 func (r *Runner) AddQueue(name string, workers int) {
 	r.queues[name] = river.QueueConfig{MaxWorkers: workers}

@@ -136,6 +136,7 @@ var compositions = map[string]func(c *composer){
 	TransferDelivered:   transferDelivered,
 	UploadConfirmation:  uploadConfirmation,
 	UploadUnfinished:    uploadUnfinished,
+	TransferInfected:    transferInfected,
 	TransferAccessed:    transferAccessed,
 	TransferExpiring:    transferExpiring,
 	TransferReminder:    transferReminder,

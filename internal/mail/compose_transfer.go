@@ -98,9 +98,30 @@ func transferDelivered(c *composer) {
 	c.button(c.T("View the files"))
 	c.inbox()
 	c.protectionNote()
+	if c.data.flag("checking") {
+		c.note(c.T("The files are being checked for malware. You can download them as soon as that is done."))
+	}
 	if c.data.flag("lastOfDay") {
 		c.note(c.T("Your mailbox received many deliveries today, so we may not email you about further ones. You’ll find all of them in your inbox."))
 	}
+}
+
+func transferInfected(c *composer) {
+	if mailbox := c.data.line("mailbox"); mailbox != "" {
+		c.out.Subject = c.F("Malware was found in your files for %s", mailbox)
+		c.say(c.F("Malware was found in files that you sent to %s. They can’t be downloaded.", mailbox))
+		c.fact(c.T("Time"), c.moment("at"))
+		c.note(c.T("Check your computer before you send the files again."))
+		c.note(c.T("If you didn’t upload anything, someone else entered your address. You can ignore this email."))
+		return
+	}
+	c.out.Subject = c.T("Malware was found in a transfer")
+	c.say(c.F("Malware was found in files from %s. They can’t be downloaded.", c.sender()))
+	c.fact(c.T("Subject"), line(c.data.text("subject"), maxSubject))
+	c.fact(c.T("File"), inert(line(c.data.text("file"), maxFile)))
+	c.fact(c.T("Finding"), inert(line(c.data.text("finding"), maxName)))
+	c.fact(c.T("Time"), c.moment("at"))
+	c.inbox()
 }
 
 func uploadConfirmation(c *composer) {

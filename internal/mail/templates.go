@@ -70,7 +70,7 @@ const (
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
 	// (true: the sender's address was not checked), [subject], [message],
 	// [answers] ([]Answer), [files] ([]File, MaxNamed of them at most), fileCount, totalBytes, expiresAt,
-	// protection (none, password, recipientAuthentication), [lastOfDay] (true: there may
+	// protection (none, password, recipientAuthentication), [checking] (true: files are given when they are checked), [lastOfDay] (true: there may
 	// be no mail about further deliveries of the day), [inbox] (address of the page, of people with an account); secret link. Subject, message, answers, files and figures are left out
 	// unless protection is none.
 	TransferDelivered = "transfer-delivered"
@@ -79,6 +79,9 @@ const (
 	// [verify] (address of the page that checks it). Without files it contains no text of the uploader, whose
 	// address was not checked. It has no link with a key, no subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
+	// TransferInfected reports a file in which malware was found. To the owner: sender, senderEmail, [senderUnverified], [subject], file,
+	// finding, at, [inbox]. To the sender of a transfer to a mailbox: mailbox, at; nothing of the transfer, because the address was not checked.
+	TransferInfected = "transfer-infected"
 	// UploadUnfinished reminds an uploader, once, of files that reached a mailbox's page but were not delivered: mailbox, fileCount,
 	// totalBytes (that have arrived), expiresAt, link to that page. It contains no text of the uploader, whose address was not checked.
 	UploadUnfinished = "upload-unfinished"

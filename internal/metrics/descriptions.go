@@ -46,6 +46,11 @@ var (
 	mailAttempts    = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
 	mailsWaiting    = describe("mails_waiting", "Mails of the installation that are not sent yet.")
 	webhookAttempts = describe("webhook_attempts_total", "Attempts of this replica to deliver to a webhook: delivered, failed and to be repeated, dead (given up).", "outcome")
+	scanVerdicts    = describe("scan_verdicts_total", "Verdicts of the malware scanner that this replica has got: clean, infected, partly; failed: none in time.", "verdict")
+	scanBytes       = describe("scan_bytes_total", "Bytes of the files that this replica had inspected.")
+	scanSeconds     = describe("scan_seconds_total", "Time that the inspections of this replica took.")
+	scansWaiting    = describe("scans_waiting", "Files of the installation that wait for an inspection, also for a repeated one.")
+	scanOldest      = describe("scan_oldest_waiting_seconds", "How long the file has waited that has waited for its first verdict for longest.")
 	webhooksWaiting = describe("webhook_deliveries_waiting", "Deliveries to webhooks of the installation that wait for their first or next attempt.")
 	webhookOldest   = describe("webhook_oldest_due_seconds", "How long the delivery that has been due for longest has been.")
 

@@ -30,8 +30,18 @@ type Sources struct {
 
 	SlowSearches func() int64
 
+	Scans        func() Scans
+	WaitingScans func(ctx context.Context) (waiting int64, oldest time.Duration, err error)
+
 	Webhooks        func() map[string]int64 // attempts of this process by outcome
 	WaitingWebhooks func(ctx context.Context) (pending int64, oldestDue time.Duration, err error)
+}
+
+// Scans are the inspections of a process.
+type Scans struct {
+	Verdicts map[string]int64
+	Bytes    int64
+	Seconds  float64
 }
 
 // Watch adds the sources to each scrape.
@@ -122,6 +132,12 @@ func (c *collector) work(out samples) {
 	for outcome, n := range c.Webhooks() {
 		out.counter(webhookAttempts, float64(n), outcome)
 	}
+	scans := c.Scans()
+	for verdict, n := range scans.Verdicts {
+		out.counter(scanVerdicts, float64(n), verdict)
+	}
+	out.counter(scanBytes, float64(scans.Bytes))
+	out.counter(scanSeconds, scans.Seconds)
 	out.gauge(logRefuses, number(c.Receipts.Trouble() != nil))
 }
 
@@ -151,6 +167,12 @@ func (c *collector) waiting(out samples) error {
 	}
 	out.gauge(webhooksWaiting, float64(deliveries))
 	out.gauge(webhookOldest, oldest.Seconds())
+	scans, longest, err := c.WaitingScans(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(scansWaiting, float64(scans))
+	out.gauge(scanOldest, longest.Seconds())
 	unsigned, err := c.Receipts.Waiting(ctx)
 	if err != nil {
 		return err

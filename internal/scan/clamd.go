@@ -30,6 +30,8 @@ func newClamd(d dialer, limit int64) clamd { return clamd{d, min(limit, clamdMos
 
 // Version implements Scanner.
 func (c clamd) Version(ctx context.Context) (Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return Version{}, err

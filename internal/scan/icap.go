@@ -56,6 +56,8 @@ func (c icap) version(head icapHead) Version {
 
 // options asks what the service can do.
 func (c icap) options(ctx context.Context) (icapHead, error) {
+	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	defer cancel()
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return icapHead{}, err

@@ -55,6 +55,9 @@ type Options struct {
 	Timeout time.Duration // for the connection, for each piece that is sent, and for the answer
 }
 
+// versionTimeout bounds the question for the version, which also shows whether a scanner is there.
+const versionTimeout = 10 * time.Second
+
 // ErrProtocol is the cause of an answer that the scanner's protocol does not have.
 var ErrProtocol = errors.New("unexpected answer of the scanner")
 

@@ -51,5 +51,6 @@ func (u Adminunit) Check() error {
 	within("maxFiles", int64(u.MaxFiles), maxUnitFiles)
 	within("maxFileSizeMb", u.MaxFileSizeMB, maxUnitFileMB)
 	within("maxRecipients", int64(u.MaxRecipients), maxUnitRecipients)
+	u.Inspection.check(&problems)
 	return problems.Err()
 }

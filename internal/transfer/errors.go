@@ -97,6 +97,15 @@ var (
 	// ErrRecipientOnly: only a recipient has notes about a transfer.
 	ErrRecipientOnly = fault.New(403087, "read, pinned and notes are for recipients of a transfer")
 
+	// ErrBeingChecked: the object is being checked for malware and not given yet.
+	ErrBeingChecked = fault.New(403090, "the file is being checked for malware; try again later").WithRetryAfter(5 * time.Second)
+	// ErrHeld: the object is not given because of what its check has found.
+	ErrHeld = fault.New(403091, "the file is not given because of what its check for malware has found")
+	// ErrRemoved: the bytes of an infected object were deleted.
+	ErrRemoved = fault.New(403092, "the file was deleted because of what its check for malware has found")
+	// ErrNoDownloadAnyway: only the owner of the transfer may download a held object, where the organization allows it.
+	ErrNoDownloadAnyway = fault.New(403093, "anyway: only the owner may download a held file, and only where the organization allows it")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.

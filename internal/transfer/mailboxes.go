@@ -22,9 +22,10 @@ type Mailbox struct {
 	MIMETypeFilter []string
 	MaxFiles       int32
 	MaxFileSizeMB  int64
-	VerifySender   bool // a stranger verifies the stated address with a code
-	PrefillLocked  bool // the page shows values from its link locked; the server cannot know them
-	HasPicture     bool // the page shows a picture behind its panel
+	VerifySender   bool             // a stranger verifies the stated address with a code
+	PrefillLocked  bool             // the page shows values from its link locked; the server cannot know them
+	Inspection     InspectionPolicy // empty: the organization's
+	HasPicture     bool             // the page shows a picture behind its panel
 }
 
 // Owner holds what the rules need about the owner of a mailbox or a transfer.

@@ -115,6 +115,8 @@ type Object struct {
 	Downloads      int64
 	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers
 	UploadMetadata string    // as the tus client sent it
+	Scan           *Scan     // nil: unscanned
+	Withheld       bool      `db:"-"` // the transfer does not give its bytes
 }
 
 // emptyObject is the least volume that an object counts which has no bytes, or may turn out to have none.

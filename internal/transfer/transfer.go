@@ -85,6 +85,7 @@ type Adminunit struct {
 	MaxFiles        int32
 	MaxFileSizeMB   int64
 	MaxRecipients   int32
+	Inspection      Inspection // with empty members: defaults
 }
 
 // Sender is the sender of a transfer. Person is zero without an account.
@@ -122,6 +123,8 @@ type Transfer struct {
 	Pinned      bool      // the owner of the mailbox keeps it from expiring
 
 	Limits
+	Gate
+	MalwareStatus ScanState // the worst state of its objects; empty: unscanned
 
 	RemindBefore    int32     // days before the expiry at which who has downloaded nothing is reminded; 0: never
 	ExtendableUntil time.Time `db:"-"` // of an expired one, for its sender: until when it can be extended; zero: it cannot

@@ -1223,7 +1223,8 @@ export interface paths {
          *     member of its organization · ORGANIZATION_AVATAR_UPDATED, an organization · ORGANIZATION_PROFILE_UPDATED, an organization:
          *     its profile or theme · PRIVILEGES_UPDATED, the caller: membership or roles · TRANSFER_RECEIVED, a transfer: delivered to the
          *     caller · TRANSFER_ACCESSED, a transfer that the caller sent: a recipient has opened it · TRANSFER_UPDATED, a transfer that the
-         *     caller sent or received: its sender has changed it · TRANSFER_EXTENSION_ASKED, an expired
+         *     caller sent or received: its sender has changed it · TRANSFER_INSPECTED, a transfer that the caller sent or
+         *     received: the state of its check for malware has changed · TRANSFER_EXTENSION_ASKED, an expired
          *     transfer that the caller sent: a recipient asks to make it available again · TRANSFER_REVOKED, a transfer that the caller received: its sender has
          *     revoked it. Ignore unknown kinds.
          */
@@ -2185,7 +2186,7 @@ export interface components {
          * @description A kind of event, see `GET /events`
          * @enum {string}
          */
-        WebhookEventKind: "PROFILE_AVATAR_UPDATED" | "ORGANIZATION_AVATAR_UPDATED" | "ORGANIZATION_PROFILE_UPDATED" | "PRIVILEGES_UPDATED" | "TRANSFER_RECEIVED" | "TRANSFER_ACCESSED" | "TRANSFER_UPDATED" | "TRANSFER_EXTENSION_ASKED" | "TRANSFER_REVOKED";
+        WebhookEventKind: "PROFILE_AVATAR_UPDATED" | "ORGANIZATION_AVATAR_UPDATED" | "ORGANIZATION_PROFILE_UPDATED" | "PRIVILEGES_UPDATED" | "TRANSFER_RECEIVED" | "TRANSFER_ACCESSED" | "TRANSFER_UPDATED" | "TRANSFER_INSPECTED" | "TRANSFER_EXTENSION_ASKED" | "TRANSFER_REVOKED";
         NewWebhook: {
             /**
              * Format: uri
@@ -2638,7 +2639,7 @@ export interface components {
         /** @description The `data:` of an event */
         Event: {
             /** @enum {string} */
-            kind: "PROFILE_AVATAR_UPDATED" | "ORGANIZATION_AVATAR_UPDATED" | "ORGANIZATION_PROFILE_UPDATED" | "PRIVILEGES_UPDATED" | "TRANSFER_RECEIVED" | "TRANSFER_ACCESSED" | "TRANSFER_UPDATED" | "TRANSFER_EXTENSION_ASKED" | "TRANSFER_REVOKED";
+            kind: "PROFILE_AVATAR_UPDATED" | "ORGANIZATION_AVATAR_UPDATED" | "ORGANIZATION_PROFILE_UPDATED" | "PRIVILEGES_UPDATED" | "TRANSFER_RECEIVED" | "TRANSFER_ACCESSED" | "TRANSFER_UPDATED" | "TRANSFER_INSPECTED" | "TRANSFER_EXTENSION_ASKED" | "TRANSFER_REVOKED";
             /**
              * Format: uuid
              * @description The uid of the event

@@ -1041,6 +1041,8 @@ export interface paths {
             query?: {
                 /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
                 preview?: components["parameters"]["Preview"];
+                /** @description true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise) */
+                anyway?: components["parameters"]["Anyway"];
             };
             header?: never;
             path: {
@@ -1547,6 +1549,9 @@ export interface components {
             prefillLocked: boolean;
             /** @description There is a picture behind the page */
             readonly hasPicture: boolean;
+            inspection?: components["schemas"]["InspectionPolicy"];
+            /** @description The policy of the organization for files to its mailboxes. The mailbox can only be stricter. Left out: the server has no scanner */
+            readonly organizationInspection?: components["schemas"]["InspectionPolicy"];
             mimeTypeFilter?: components["schemas"]["MIMETypeFilter"];
         };
         MailboxGroup: {
@@ -1590,6 +1595,53 @@ export interface components {
             maxFileSizeMb: number;
             /** @description The subscription may allow fewer */
             maxRecipients: number;
+            inspection?: components["schemas"]["Inspection"];
+        };
+        /** @description What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner */
+        Inspection: {
+            /** @description Files to mailboxes. The default is hold */
+            strangers?: components["schemas"]["InspectionPolicy"];
+            /** @description Files that members send. The default is mark */
+            members?: components["schemas"]["InspectionPolicy"];
+            /**
+             * @description What hold does with files that the scanner has read in part. The default is hold
+             * @enum {string}
+             */
+            partly?: "hold" | "mark";
+            /**
+             * @description What hold does when the scanner gives no verdict. The default is hold
+             * @enum {string}
+             */
+            failed?: "hold" | "mark";
+            /** @description Kinds of content that are held whatever the scanner says */
+            rules?: components["schemas"]["ContentRule"][];
+            /** @description The owner of a transfer may download a held file */
+            downloadAnyway?: boolean;
+        };
+        /**
+         * @description hold: files are given to nobody until they are clean · mark: given with a warning, infected ones never · off: not inspected
+         * @enum {string}
+         */
+        InspectionPolicy: "hold" | "mark" | "off";
+        /**
+         * @description encrypted: cannot be read without a password · nested: archives in archives in archives · bomb: an archive that grows more than a hundred times · macros: an office document with macros · executable: a program
+         * @enum {string}
+         */
+        ContentRule: "encrypted" | "nested" | "bomb" | "macros" | "executable";
+        /**
+         * @description partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+         * @enum {string}
+         */
+        MalwareStatus: "scanning" | "clean" | "infected" | "partly" | "failed";
+        Malware: {
+            engine?: string;
+            signatureVersion?: string;
+            checkedAt?: components["schemas"]["Timestamp"];
+            /** @description What was found, or which limit was reached */
+            finding?: string;
+            rules?: components["schemas"]["ContentRule"][];
+            /** @description The bytes were deleted because of the finding */
+            removed?: boolean;
         };
         AdminunitRequest: {
             /** @description Days after which a transfer may expire */
@@ -1604,6 +1656,7 @@ export interface components {
             maxFileSizeMb?: number;
             /** @description The subscription may allow fewer */
             maxRecipients?: number;
+            inspection?: components["schemas"]["Inspection"];
         };
         Usage: {
             month: string;
@@ -1664,6 +1717,8 @@ export interface components {
             verifySender?: boolean;
             /** @description The page shows values that its link brings locked. Absent means false */
             prefillLocked?: boolean;
+            /** @description Absent: the policy of the organization applies. It can only be made stricter */
+            inspection?: components["schemas"]["InspectionPolicy"];
             /** @description At most the organization's limit */
             maxFiles?: number;
             /** @description At most the organization's limit */
@@ -1865,6 +1920,7 @@ export interface components {
             objectCount?: number;
             /** Format: int64 */
             totalBytes?: number;
+            malwareStatus?: components["schemas"]["MalwareStatus"];
             objects?: components["schemas"]["DeliveredObject"][];
             /**
              * Format: uri
@@ -2079,6 +2135,7 @@ export interface components {
             objectCount?: number;
             /** Format: int64 */
             totalBytes?: number;
+            malwareStatus?: components["schemas"]["MalwareStatus"];
             /** @description How often each recipient may download each object. Left out: no limit */
             maxDownloads?: number;
             /** @description How often all recipients together may download each object. Left out: no limit */
@@ -2098,6 +2155,10 @@ export interface components {
             /** @description SHA-256 of the file, in lower-case hex */
             sha256?: string;
             downloads: number;
+            malwareStatus?: components["schemas"]["MalwareStatus"];
+            malware?: components["schemas"]["Malware"];
+            /** @description True: the bytes are not given, because of the inspection and the policy. Left out otherwise */
+            held?: boolean;
         };
     };
     responses: {
@@ -2398,7 +2459,9 @@ export interface components {
         /**
          * @description The transfer has a password, or it is for an address that the caller has not verified (403046), the primary
          *     address is not verified (403901), or the organization requires a second factor (403902). A download may have been made as often as
-         *     the sender allows (403086)
+         *     the sender allows (403086). A file, or one of an archive, may be being checked for malware (403090, with Retry-After), be held
+         *     because of what the check has found (403091), or have been deleted because of it (403092); only the owner may download it anyway,
+         *     where the organization allows it (403093)
          */
         Locked: {
             headers: {
@@ -2419,7 +2482,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description This was downloaded as often as the sender allows: 403086 */
+        /** @description This was downloaded as often as the sender allows: 403086. A file is being checked for malware (403090), held because of its check (403091, 403093) or deleted because of it (403092) */
         DownloadLimit: {
             headers: {
                 [name: string]: unknown;
@@ -2671,6 +2734,8 @@ export interface components {
         SelectedObjects: string[];
         /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
         Preview: "true";
+        /** @description true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise) */
+        Anyway: "true";
         /**
          * @description A vanity link, compared without case, or the uid of a person.
          * @example ann.archer
@@ -6727,7 +6792,7 @@ export interface operations {
             /**
              * @description The sender forbids it (403085), or the transfer is protected and the account does not open it (403046). As in
              *     POST /reservations: 403002, 403031, 403032, 403033, 403034, 403037, 403045, 403050, 403051. There are too many files (403035), or
-             *     one is too large (403036). Empty files go to one recipient only (403073)
+             *     one is too large (403036). A file is being checked for malware (403090), is held (403091) or was deleted (403092). Empty files go to one recipient only (403073)
              */
             403: {
                 headers: {
@@ -7303,6 +7368,8 @@ export interface operations {
             query?: {
                 /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
                 preview?: components["parameters"]["Preview"];
+                /** @description true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise) */
+                anyway?: components["parameters"]["Anyway"];
             };
             header?: {
                 /**
@@ -7359,6 +7426,8 @@ export interface operations {
             query?: {
                 /** @description true: the client shows the content to a person. It is no download in the counts, but the first access as any */
                 preview?: components["parameters"]["Preview"];
+                /** @description true: the owner takes a file that is held because of its inspection. The organization must allow it (403093 otherwise) */
+                anyway?: components["parameters"]["Anyway"];
             };
             header?: {
                 /**

@@ -23,7 +23,7 @@ const (
 // Exports reads the transfers that are copied to export targets.
 type Exports interface {
 	// ExportedTransfer returns a delivered transfer as one of the receivers may download it. mailbox: only one that was sent to a mailbox.
-	// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal.
+	// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal, target.ErrHeld.
 	ExportedTransfer(ctx context.Context, uid string, receivers []id.Person, mailbox bool) (target.Transfer, error)
 }
 
@@ -59,6 +59,8 @@ func (s *Service) export(ctx context.Context, d postgres.DueDelivery) (webhook.R
 		return webhook.Result{Reason: identity.ReasonEnded}, nil
 	case errors.Is(err, target.ErrProtected):
 		return webhook.Result{Reason: identity.ReasonProtected}, nil
+	case errors.Is(err, target.ErrHeld): // until its check lets it go
+		return webhook.Result{Reason: webhook.ReasonFailed}, nil
 	case errors.Is(err, target.ErrPersonal):
 		return webhook.Result{Reason: identity.ReasonPersonal}, nil
 	}

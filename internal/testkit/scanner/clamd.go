@@ -94,6 +94,13 @@ func (c *Clamd) Scans() (scans, peak int) {
 	return c.scans, c.peak
 }
 
+// Open returns how many connections are open.
+func (c *Clamd) Open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open)
+}
+
 func (c *Clamd) set(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,7 +128,12 @@ func (c *Clamd) serve() {
 		switch {
 		case away:
 			c.close(conn)
-		case !hangs:
+		case hangs:
+			go func() { // until the client leaves
+				defer c.close(conn)
+				_, _ = io.Copy(io.Discard, conn)
+			}()
+		default:
 			go func() {
 				defer c.close(conn)
 				c.answer(conn)

@@ -17,13 +17,19 @@ type adminunitResponse struct {
 	MaxFiles        int32   `json:"maxFiles"`
 	MaxFileSizeMB   int64   `json:"maxFileSizeMb"`
 	MaxRecipients   int32   `json:"maxRecipients"`
+
+	Inspection *inspectionResponse `json:"inspection,omitempty"` // left out without a scanner
 }
 
-func adminunitFrom(u transfer.Adminunit) adminunitResponse {
-	return adminunitResponse{
+func (h *Handler) adminunitFrom(u transfer.Adminunit) adminunitResponse {
+	b := adminunitResponse{
 		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, PinningEnabled: u.PinningEnabled, ProtectionLevel: string(u.ProtectionLevel),
 		MaxFiles: u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
 	}
+	if h.service.Inspects() {
+		b.Inspection = inspectionFrom(u.Inspection)
+	}
+	return b
 }
 
 // getAdminunit handles GET /adminunit, which every member may read.
@@ -32,7 +38,7 @@ func (h *Handler) getAdminunit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, adminunitFrom(u))
+	return httpapi.JSON(w, http.StatusOK, h.adminunitFrom(u))
 }
 
 type adminunitRequest struct {
@@ -44,6 +50,8 @@ type adminunitRequest struct {
 	MaxFiles        *int32  `json:"maxFiles"`
 	MaxFileSizeMB   *int64  `json:"maxFileSizeMb"`
 	MaxRecipients   *int32  `json:"maxRecipients"`
+
+	Inspection *inspectionRequest `json:"inspection"`
 }
 
 // domain returns defaults with the members of in.
@@ -57,6 +65,9 @@ func (in adminunitRequest) domain(defaults transfer.Adminunit) transfer.Adminuni
 	set(&u.MaxRecipients, in.MaxRecipients)
 	if in.AvailableTTL != nil {
 		u.AvailableTTL = in.AvailableTTL
+	}
+	if in.Inspection != nil {
+		u.Inspection = transfer.Inspection(*in.Inspection)
 	}
 	if in.ProtectionLevel != nil {
 		u.ProtectionLevel = transfer.Protection(*in.ProtectionLevel)
@@ -81,5 +92,5 @@ func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
 	if err := h.service.PutAdminunit(r.Context(), caller(r), u); err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, adminunitFrom(u))
+	return httpapi.JSON(w, http.StatusOK, h.adminunitFrom(u))
 }

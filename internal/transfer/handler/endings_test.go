@@ -41,6 +41,9 @@ func hasEvent(t *testing.T, p *testkit.Person, kind, subject string) bool {
 		if err := json.Unmarshal([]byte(data), &event); err != nil {
 			t.Fatal(err)
 		}
+		if event.Kind == "" { // the position at which the stream begins
+			continue
+		}
 		if event.Kind == kind && event.Subject == subject {
 			return true
 		}

@@ -34,6 +34,10 @@ type mailboxResponse struct {
 	VerifySender              bool            `json:"verifySender"`
 	PrefillLocked             bool            `json:"prefillLocked"`
 	HasPicture                bool            `json:"hasPicture"`
+
+	// For the owner only.
+	Inspection             string `json:"inspection,omitempty"`
+	OrganizationInspection string `json:"organizationInspection,omitempty"` // left out without a scanner
 }
 
 // mailboxFrom returns the public view of a mailbox.
@@ -54,10 +58,14 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 
 // ownMailboxFrom returns the owner's view of a mailbox. Its secure is the owner's own setting: a client sends it back, and
 // the adminunit's level must not become the owner's choice.
-func ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
+func (h *Handler) ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxFrom(m)
 	b.Secure = m.Secure
 	b.MIMETypeFilter = m.MIMETypeFilter
+	b.Inspection = string(m.Inspection)
+	if h.service.Inspects() {
+		b.OrganizationInspection = string(m.Owner.Inspection.Effective().Strangers)
+	}
 	return b
 }
 
@@ -76,7 +84,7 @@ func (h *Handler) getMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
+	return httpapi.JSON(w, http.StatusOK, h.ownMailboxFrom(m))
 }
 
 type mailboxRequest struct {
@@ -94,15 +102,19 @@ type mailboxRequest struct {
 	MaxFileSizeMB  *int64          `json:"maxFileSizeMb"`
 	VerifySender   bool            `json:"verifySender"`
 	PrefillLocked  bool            `json:"prefillLocked"`
+	Inspection     string          `json:"inspection"`
 }
 
 func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
 		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
-		VerifySender: in.VerifySender, PrefillLocked: in.PrefillLocked,
+		VerifySender: in.VerifySender, PrefillLocked: in.PrefillLocked, Inspection: transfer.InspectionPolicy(in.Inspection),
 	}
 	var problems fault.Problems
+	if in.Inspection != "" && !m.Inspection.Valid() {
+		problems.Add("inspection", "must be hold, mark or off")
+	}
 	if in.MaxFiles != nil {
 		if *in.MaxFiles < 1 {
 			problems.Add("maxFiles", "must be at least 1")
@@ -141,9 +153,9 @@ func (h *Handler) putMailbox(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if created {
-		return httpapi.Created(w, h.location(r, "/mailbox"), ownMailboxFrom(m))
+		return httpapi.Created(w, h.location(r, "/mailbox"), h.ownMailboxFrom(m))
 	}
-	return httpapi.JSON(w, http.StatusOK, ownMailboxFrom(m))
+	return httpapi.JSON(w, http.StatusOK, h.ownMailboxFrom(m))
 }
 
 // deleteMailbox handles DELETE /mailbox.

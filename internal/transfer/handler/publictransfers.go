@@ -22,6 +22,8 @@ type publicTransferResponse struct {
 	ObjectCount *int32           `json:"objectCount,omitempty"`
 	TotalBytes  *int64           `json:"totalBytes,omitempty"`
 
+	MalwareStatus string `json:"malwareStatus,omitempty"`
+
 	limitsResponse
 }
 
@@ -33,7 +35,7 @@ func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 		limitsResponse: limitsResponse(t.Limits),
 	}
 	if !t.Locked {
-		b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes
+		b.ObjectCount, b.TotalBytes, b.MalwareStatus = &t.ObjectCount, &t.TotalBytes, string(t.MalwareStatus)
 	}
 	return b
 }

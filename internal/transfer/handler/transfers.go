@@ -33,6 +33,10 @@ type deliveredObjectResponse struct {
 	MIMEType      string `json:"mimeType,omitempty"`
 	SHA256        string `json:"sha256,omitempty"`
 	Downloads     int64  `json:"downloads"`
+
+	MalwareStatus string           `json:"malwareStatus,omitempty"` // left out: unscanned
+	Malware       *malwareResponse `json:"malware,omitempty"`
+	Held          bool             `json:"held,omitempty"`
 }
 
 // receiverResponse is a recipient of a transfer. Only the sender sees the members of its own.
@@ -79,6 +83,8 @@ type transferResponse struct {
 	Link        string                     `json:"link,omitempty"`
 	Forwarding  bool                       `json:"forwarding"`
 
+	MalwareStatus string `json:"malwareStatus,omitempty"`
+
 	limitsResponse
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
 
@@ -122,7 +128,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	if t.Locked {
 		return b
 	}
-	b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes
+	b.ObjectCount, b.TotalBytes, b.MalwareStatus = &t.ObjectCount, &t.TotalBytes, string(t.MalwareStatus)
 	if t.Brief {
 		return b
 	}
@@ -135,9 +141,14 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 }
 
 func deliveredObjectFrom(o transfer.Object) deliveredObjectResponse {
-	return deliveredObjectResponse{
+	b := deliveredObjectResponse{
 		UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
+		Held: o.Withheld,
 	}
+	if o.Scan != nil {
+		b.MalwareStatus, b.Malware = string(o.Scan.State), malwareFrom(*o.Scan)
+	}
+	return b
 }
 
 // listTransfers handles GET /transfers.

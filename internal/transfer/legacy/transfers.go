@@ -61,7 +61,7 @@ func (h *Handler) from(r *http.Request, t service.SeenTransfer) transferResponse
 		Sender:             person{Email: t.Sender.Email, RealName: t.Sender.Name, UID: t.Sender.Person},
 		UploadTimestamp:    httpapi.Time(t.CreatedAt), AccessTimestamp: httpapi.TimeOrNil(&t.AccessedAt), ExpirationTime: httpapi.Time(t.ExpiresAt),
 		Subject: t.Subject, Description: t.Message, Priority: t.Priority, IsExpired: t.State.Ended(), IsUnread: t.Reached && !t.Read,
-		MalwareStatus: "unknown", ProcessingState: "completed", DirectLink: t.Link, TotalFileSize: t.TotalBytes, Files: []fileEntry{},
+		MalwareStatus: malwareStatus(t.MalwareStatus), ProcessingState: processingState(t.MalwareStatus), DirectLink: t.Link, TotalFileSize: t.TotalBytes, Files: []fileEntry{},
 	}
 	for i, d := range t.Recipients {
 		out.IsBounced = out.IsBounced || d.Undelivered
@@ -130,4 +130,24 @@ func (h *Handler) show(w http.ResponseWriter, r *http.Request) error {
 		out.Files = append(out.Files, h.file(r, uid, o))
 	}
 	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// malwareStatus returns the word of the older API for the state of an inspection.
+func malwareStatus(s transfer.ScanState) string {
+	switch s {
+	case transfer.Clean:
+		return "ok"
+	case transfer.Infected:
+		return "infected"
+	case transfer.Partly, transfer.Failed:
+		return "error"
+	}
+	return "unknown"
+}
+
+func processingState(s transfer.ScanState) string {
+	if s == transfer.Scanning {
+		return "malwareScan"
+	}
+	return "completed"
 }

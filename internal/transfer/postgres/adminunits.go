@@ -16,14 +16,14 @@ const AdminunitChannel = "adminunits"
 func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.Adminunit, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store adminunit", `
 		INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files,
-			max_file_size_mb, max_recipients, updated_at, pinning_enabled)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+			max_file_size_mb, max_recipients, updated_at, pinning_enabled, inspection)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 		ON CONFLICT ON CONSTRAINT adminunits_pkey DO UPDATE SET
 			available_ttl = excluded.available_ttl, default_ttl = excluded.default_ttl, priority_enabled = excluded.priority_enabled,
 			protection_level = excluded.protection_level, max_files = excluded.max_files, max_file_size_mb = excluded.max_file_size_mb,
 			max_recipients = excluded.max_recipients, updated_at = excluded.updated_at,
-			pinning_enabled = excluded.pinning_enabled`,
-		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now, u.PinningEnabled)
+			pinning_enabled = excluded.pinning_enabled, inspection = excluded.inspection`,
+		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now, u.PinningEnabled, u.Inspection)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,8 @@ func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.
 const adminunitColumns = `a.available_ttl, coalesce(a.default_ttl, 0) AS default_ttl, coalesce(a.priority_enabled, false) AS priority_enabled,
 	coalesce(a.pinning_enabled, false) AS pinning_enabled,
 	coalesce(a.protection_level, '') AS protection_level, coalesce(a.max_files, 0) AS max_files,
-	coalesce(a.max_file_size_mb, 0) AS max_file_size_mb, coalesce(a.max_recipients, 0) AS max_recipients`
+	coalesce(a.max_file_size_mb, 0) AS max_file_size_mb, coalesce(a.max_recipients, 0) AS max_recipients,
+	coalesce(a.inspection, '{}') AS inspection`
 
 // Adminunit returns an organization's settings for transfers, those of the free one for the zero organization, and the
 // defaults d where it has none.

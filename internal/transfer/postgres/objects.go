@@ -12,7 +12,14 @@ import (
 
 // objectColumns are a transfer.Object.
 const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, o.held, o.sha256, o.crc32,
-	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata`
+	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata, ` + scanColumn
+
+// scanColumn is the transfer.Scan of object o, null when it is unscanned.
+const scanColumn = `(
+		SELECT json_build_object('State', i.state, 'Engine', i.engine, 'Signatures', i.signatures, 'Finding', i.finding, 'Rules', i.rules,
+			'At', i.scanned_at, 'Removed', i.removed_at IS NOT NULL)
+		FROM transfer.inspections i WHERE i.content = coalesce(o.content, o.uid)
+	) AS scan`
 
 // Objects returns a reservation's objects in the order they were attached.
 func (s *Store) Objects(ctx context.Context, r id.Reservation) ([]transfer.Object, error) {
@@ -151,9 +158,13 @@ func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, err
 		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp()) ORDER BY discarded_at LIMIT $1`, limit)
 }
 
-// MarkPurged records that the bytes of the objects are purged.
+// MarkPurged records that the bytes of the objects are purged, and forgets what is known about bytes that no object has any more.
 func (s *Store) MarkPurged(ctx context.Context, keys []id.Object) error {
-	_, err := database.Exec(ctx, s.q, "mark objects as purged", `DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
+	_, err := database.Exec(ctx, s.q, "mark objects as purged", `
+		WITH inspected AS (
+			DELETE FROM transfer.inspections i WHERE i.content = ANY ($1) AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.uid = i.content OR o.content = i.content)
+		)
+		DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
 	return err
 }
 

@@ -28,6 +28,7 @@ type Linked struct {
 func (l Linked) Access() Access {
 	return Access{
 		Transfer: l.UID, Reservation: l.Reservation, Protection: l.Protection, CreatedAt: l.CreatedAt,
+		Gate: l.Gate, Owner: l.Owner,
 		Delivery: l.Recipient.UID, DeliveryOpened: l.DeliveryOpened, ProtectionEpoch: l.ProtectionEpoch,
 	}
 }

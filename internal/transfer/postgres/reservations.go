@@ -12,7 +12,7 @@ import (
 // reservationColumns are a readReservation, with the tables of reservationTables.
 const (
 	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
-	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
+	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email,
 	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified
@@ -31,6 +31,7 @@ type readReservation struct {
 	MailboxName, MailboxEmail string
 	FieldsSchema, UISchema    []byte
 	VerifySender              bool
+	MailboxInspection         transfer.InspectionPolicy
 	ObjectCount               int32
 	Metadata                  int64
 }
@@ -39,15 +40,16 @@ type readReservation struct {
 type HeldReservation struct {
 	transfer.Reservation
 	Facts        transfer.Owner
-	FieldsSchema []byte // of the mailbox, or nil
-	UISchema     []byte // of the mailbox, or nil
-	VerifySender bool   // the mailbox requires a verified sender
+	FieldsSchema []byte                    // of the mailbox, or nil
+	UISchema     []byte                    // of the mailbox, or nil
+	VerifySender bool                      // the mailbox requires a verified sender
+	Inspection   transfer.InspectionPolicy // of the mailbox
 	ObjectCount  int32
 	Metadata     int64 // bytes of texts and names that are charged, without those of the objects
 }
 
 func (r readReservation) held(owner transfer.Owner) HeldReservation {
-	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, UISchema: r.UISchema, VerifySender: r.VerifySender, ObjectCount: r.ObjectCount, Metadata: r.Metadata}
+	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, UISchema: r.UISchema, VerifySender: r.VerifySender, Inspection: r.MailboxInspection, ObjectCount: r.ObjectCount, Metadata: r.Metadata}
 	h.VolumeLimitExceeded = owner.VolumeExceeded()
 	if h.Kind == transfer.KindMailbox {
 		m := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: r.MailboxName, Email: r.MailboxEmail}, Owner: owner}

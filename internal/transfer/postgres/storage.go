@@ -27,12 +27,15 @@ type leasedObject struct {
 
 const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256, lease_until - clock_timestamp() AS lease_left`
 
+// notRemoved is true unless the bytes of object o were deleted because they are infected.
+const notRemoved = `NOT EXISTS (SELECT FROM transfer.inspections i WHERE i.content = coalesce(o.content, o.uid) AND i.removed_at IS NOT NULL)`
+
 // StoredObjects returns up to limit objects that hold bytes and are not erased, ordered by uid, beginning after the uid given
 // (keyset pagination). Of objects that share bytes it returns one.
 func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) ([]StoredObject, error) {
 	list, err := database.All[leasedObject](ctx, s.q, "list stored objects", `
 		SELECT `+storedColumns+` FROM transfer.objects o
-		WHERE uid > $1 AND name IS NOT NULL AND held > 0
+		WHERE uid > $1 AND name IS NOT NULL AND held > 0 AND `+notRemoved+`
 			AND (content IS NULL OR NOT EXISTS (SELECT FROM transfer.objects x WHERE x.uid = o.content AND x.name IS NOT NULL)
 				AND NOT EXISTS (SELECT FROM transfer.objects x WHERE x.content = o.content AND x.uid < o.uid AND x.name IS NOT NULL))
 		ORDER BY uid LIMIT $2`, after, limit)
@@ -43,7 +46,7 @@ func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) (
 // Errors: transfer.ErrNotFound.
 func (s *Store) StoredObject(ctx context.Context, uid id.Object) (StoredObject, error) {
 	o, err := database.One[leasedObject](ctx, s.q, "find stored object", transfer.ErrNotFound, `
-		SELECT `+storedColumns+` FROM transfer.objects WHERE uid = $1 AND name IS NOT NULL AND held > 0`, uid)
+		SELECT `+storedColumns+` FROM transfer.objects o WHERE uid = $1 AND name IS NOT NULL AND held > 0 AND `+notRemoved, uid)
 	return o.stored(), err
 }
 

@@ -17,12 +17,15 @@ const (
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
 	coalesce(t.remind_before, 0) AS remind_before, ` + limitColumns + `, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
-	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding,
+	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding, ` + gateColumns + `, coalesce(t.malware_status, '') AS malware_status,
 	t.pinned_expiry IS NOT NULL AS pinned`
 )
 
 // limitColumns are a transfer.Limits.
 const limitColumns = `coalesce(t.max_downloads, 0) AS max_downloads, coalesce(t.max_total_downloads, 0) AS max_total_downloads, t.delete_after_download`
+
+// gateColumns are a transfer.Gate.
+const gateColumns = `coalesce(t.held_states, '{}') AS held_states, coalesce(t.held_rules, '{}') AS held_rules`
 
 // SeenTransfer is a transfer as one of its parties sees it.
 type SeenTransfer struct {

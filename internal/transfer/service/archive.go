@@ -61,7 +61,7 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 }
 
 func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access, only []id.Object) (Archive, error) {
-	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt, only)
+	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt, only, access.Gate)
 	if err != nil {
 		return Archive{}, err
 	}

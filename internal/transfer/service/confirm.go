@@ -49,7 +49,14 @@ type delivered struct {
 
 // streamDelivered streams the objects of a new transfer.
 func (s *Service) streamDelivered(ctx context.Context, d delivered) Objects {
-	return s.streamObjects(ctx, d.Reservation, d.first, d.last, len(d.first) == firstObjects)
+	return func(yield func(transfer.Object, error) bool) {
+		for o, err := range s.streamObjects(ctx, d.Reservation, d.first, d.last, len(d.first) == firstObjects) {
+			d.Mark(&o)
+			if !yield(o, err) {
+				return
+			}
+		}
+	}
 }
 
 // deliver makes a transfer of a locked, open reservation. charge is the volume that no request has charged.
@@ -77,6 +84,9 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 		n.Unmailed = !within
 	}
 	if err := tx.InsertTransfer(ctx, n); err != nil {
+		return d, err
+	}
+	if err := s.queueInspection(ctx, tx, r, n.UID); err != nil {
 		return d, err
 	}
 	if d, err = s.readDelivered(ctx, tx, r, n); err != nil {

@@ -24,6 +24,7 @@ type DownloadAuth struct {
 	OneTimeKey   string // used only when Caller is anonymous
 	Cookie       string // the browser's download cookie, or the one that the answer sets
 	KeepsCookies bool   // the request has a cookie, of any name
+	Anyway       bool   // the owner takes a file that is held
 	Preview      bool   // the client shows the content: no download, but an access
 }
 
@@ -134,8 +135,36 @@ func sameDelivery(caller token.Caller, key *postgres.OneTimeKey, access postgres
 	return transfer.ErrNotFound
 }
 
+// gate returns the gate of a download: that of the transfer, or an open one for an owner who takes a held file anyway.
+// Errors: transfer.ErrNoDownloadAnyway, transfer.ErrRemoved.
+func (s *Service) gate(ctx context.Context, auth DownloadAuth, caller token.Caller, found postgres.Download) (transfer.Gate, error) {
+	if !auth.Anyway || found.Check(found.Scan) == nil {
+		return found.Gate, nil
+	}
+	if caller.Person.IsZero() || caller.Person != found.Owner {
+		return transfer.Gate{}, transfer.ErrNoDownloadAnyway
+	}
+	owner, err := s.store.Owner(ctx, found.Owner, s.scope(caller))
+	if err != nil {
+		return transfer.Gate{}, err
+	}
+	if !owner.Inspection.DownloadAnyway {
+		return transfer.Gate{}, transfer.ErrNoDownloadAnyway
+	}
+	return transfer.Gate{}, s.store.InTx(ctx, func(tx *postgres.Store) error {
+		return s.record(ctx, tx, caller, audit.Entry{
+			Action: "transfer.download.anyway", Object: found.Transfer.String(), Target: found.Owner, Organization: owner.Organization,
+			Details: map[string]string{"object": found.UID.String(), "state": string(found.Scan.State), "finding": found.Scan.Finding},
+		})
+	})
+}
+
 func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
-	content, err := s.content.Open(ctx, found.Content, found.IntendedSize)
+	gate, err := s.gate(ctx, auth, caller, found)
+	if err != nil {
+		return Download{}, err
+	}
+	content, err := s.content.Open(ctx, found.Object, gate)
 	if err != nil {
 		return Download{}, err
 	}

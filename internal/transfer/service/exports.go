@@ -14,7 +14,7 @@ import (
 // ExportedTransfer returns a delivered transfer, to copy it for one of its receivers who may download it (contract 3.28). mailbox: only one
 // that was sent to a mailbox. A copy is no download: it is not counted, and the sender is not told. So a transfer whose downloads its
 // sender limits is not copied.
-// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal.
+// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal, target.ErrHeld.
 func (s *Service) ExportedTransfer(ctx context.Context, uid string, receivers []id.Person, mailbox bool) (target.Transfer, error) {
 	t, err := id.Parse[id.Transfer](uid)
 	if err != nil {
@@ -39,6 +39,9 @@ func (s *Service) ExportedTransfer(ctx context.Context, uid string, receivers []
 	for o, err := range s.attached(ctx, seen.Reservation) {
 		if err != nil {
 			return target.Transfer{}, err
+		}
+		if seen.Check(o.Scan) != nil {
+			return target.Transfer{}, target.ErrHeld
 		}
 		out.Files = append(out.Files, target.File{
 			Name: o.Name, Size: o.Held, SHA256: o.SHA256, Open: func(ctx context.Context) (io.ReadCloser, error) { return s.openExported(ctx, t, o) },
@@ -80,5 +83,5 @@ func (s *Service) openExported(ctx context.Context, uid id.Transfer, o transfer.
 	if err != nil {
 		return nil, err
 	}
-	return s.content.Open(ctx, o.Content, o.Held)
+	return s.content.Open(ctx, o, t.Gate)
 }

@@ -22,7 +22,7 @@ type Forwarding struct {
 // Forward passes a transfer on to others as a new transfer over the same bytes. The limits are those of a confirm. The protection is at
 // least that of the original. The forward has a life of its own: it stays when the original ends (contract 4.22).
 // Errors: transfer.ErrNotFound, transfer.ErrLocked, transfer.ErrEnded, transfer.ErrNoForwarding, those of CreateReservation and Confirm,
-// transfer.ErrTooManyFiles, transfer.ErrFileTooLarge.
+// transfer.ErrTooManyFiles, transfer.ErrFileTooLarge, transfer.ErrBeingChecked, transfer.ErrHeld, transfer.ErrRemoved.
 func (s *Service) Forward(ctx context.Context, caller token.Caller, uid id.Transfer, in Forwarding) (transfer.Transfer, Objects, error) {
 	if len(in.Recipients) == 0 {
 		return transfer.Transfer{}, nil, fault.ErrInvalid.With("recipients: must have at least one entry")
@@ -86,7 +86,7 @@ func (s *Service) forward(ctx context.Context, tx *postgres.Store, caller token.
 	if err != nil {
 		return delivered{}, err
 	}
-	objects, err := forwardable(ctx, tx, original.Reservation, owner.Adminunit, in.Objects)
+	objects, err := forwardable(ctx, tx, original, owner.Adminunit, in.Objects)
 	if err != nil {
 		return delivered{}, err
 	}
@@ -119,9 +119,10 @@ func (s *Service) forward(ctx context.Context, tx *postgres.Store, caller token.
 }
 
 // forwardable returns the objects of a transfer that are passed on.
-// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrTooManyFiles, transfer.ErrFileTooLarge.
-func forwardable(ctx context.Context, tx *postgres.Store, r id.Reservation, unit transfer.Adminunit, chosen []id.Object) ([]transfer.Object, error) {
-	objects, err := tx.Objects(ctx, r)
+// Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrTooManyFiles, transfer.ErrFileTooLarge, transfer.ErrBeingChecked,
+// transfer.ErrHeld, transfer.ErrRemoved.
+func forwardable(ctx context.Context, tx *postgres.Store, original postgres.SeenTransfer, unit transfer.Adminunit, chosen []id.Object) ([]transfer.Object, error) {
+	objects, err := tx.Objects(ctx, original.Reservation)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +143,9 @@ func forwardable(ctx context.Context, tx *postgres.Store, r id.Reservation, unit
 		return nil, transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: a transfer has at most %d files", unit.MaxFiles))
 	}
 	for _, o := range objects {
+		if err := original.Check(o.Scan); err != nil {
+			return nil, err
+		}
 		if o.Held > unit.MaxFileSizeMB*transfer.MB {
 			return nil, transfer.ErrFileTooLarge.With(fmt.Sprintf("objects: %s is larger than %d MB", o.Name, unit.MaxFileSizeMB))
 		}

@@ -22,6 +22,7 @@ const (
 	RemindJob             = "transfer-remind"
 	PurgeJob              = "transfer-purge"
 	ReleasePinsJob        = "transfer-release-pins"
+	InspectJob            = "transfer-inspect"
 )
 
 func (s *Service) registerJobs() {
@@ -34,6 +35,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(ReleasePinsJob, time.Hour, s.ReleasePins)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
 	s.registerIdentityHooks()
+	s.registerInspections()
 }
 
 // inBatches repeats a transaction until it processes no row, and calls committed after each. Near ctx's deadline it returns

@@ -50,6 +50,9 @@ func (s *Service) mailDeliveries(ctx context.Context, tx *postgres.Store, owner 
 			data["files"], data["answers"] = mailFiles(t.first, mail.MaxNamed), mailAnswers(t.Answers)
 		}
 		s.linkInbox(data, reader.Host)
+		if t.MalwareStatus == transfer.Scanning && t.Check(&transfer.Scan{State: transfer.Scanning}) != nil {
+			data["checking"] = true
+		}
 		if t.lastMail {
 			data["lastOfDay"] = true
 		}

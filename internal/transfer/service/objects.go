@@ -36,6 +36,7 @@ func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 		for o, err := range s.attached(ctx, t.Reservation) {
 			left--
 			o.Downloads += t.Archives
+			t.Mark(&o)
 			if err == nil && o.Name == "" && !t.State.Ended() {
 				err = transfer.ErrNotFound
 			}

@@ -19,7 +19,7 @@
 //     its objects change.
 //  4. Its objects (LockUpload, DeleteObjects).
 //  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden, revoked or forwarded. Then the contents that it
-//     shares, in the order of their uids (InsertForwarded, EndTransfers).
+//     shares, in the order of their uids (InsertForwarded, EndTransfers), or the inspections of its contents (LockInspected).
 //     Then the sender's count of recipients (CountRecipients).
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
 //  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations, then the sums of
@@ -88,6 +88,7 @@ type Options struct {
 	Links               LinkRules
 	ForwardVolume       bool // the bytes of a forward count as volume of who forwards
 	DirectDownloads     bool // the storage serves downloads itself where it can
+	Scan                ScanOptions
 
 	Now func() time.Time
 	Log *slog.Logger
@@ -125,6 +126,7 @@ type Service struct {
 	links               LinkRules
 	forwardVolume       bool
 	directDownloads     bool
+	inspections         *inspections
 
 	now func() time.Time
 	log *slog.Logger
@@ -143,7 +145,8 @@ func New(o Options) *Service {
 		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
 		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,
-		now: o.Now, log: o.Log,
+		inspections: newInspections(o.Scan),
+		now:         o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}
 	s.registerJobs()

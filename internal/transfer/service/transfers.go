@@ -161,6 +161,7 @@ func (s *Service) fill(ctx context.Context, rows []postgres.SeenTransfer, maxObj
 		out[i].Objects = objects[r.UID]
 		for j := range out[i].Objects {
 			out[i].Objects[j].Downloads += r.Archives
+			r.Mark(&out[i].Objects[j])
 			if out[i].withheld {
 				withholdNames(&out[i].Objects[j])
 			}
@@ -227,7 +228,7 @@ func (s *Service) fillContents(ctx context.Context, out []SeenTransfer, rows []p
 // hide clears what a protection hides.
 func hide(t *transfer.Transfer) {
 	t.Subject, t.Message, t.Fields, t.Answers = "", "", nil, nil
-	t.ObjectCount, t.TotalBytes = 0, 0
+	t.ObjectCount, t.TotalBytes, t.MalwareStatus = 0, 0, ""
 }
 
 // Transfer returns one of the caller's transfers, for its sender with the link, because the answer to the confirm may have

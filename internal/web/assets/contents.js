@@ -2,6 +2,7 @@
 
 import { Button, Icon, Problem, html, useAction, useState } from "./ui.js";
 import { F, N, T, bytes, count } from "./i18n.js";
+import { Checked } from "./malware.js";
 import { Preview, Thumbnails, kindOf } from "./previews.js";
 
 const shown = 100; // rows before "Show all"
@@ -19,6 +20,8 @@ const sum = (objects) => objects.reduce((all, o) => all + o.contentLength, 0);
  * @param {{objects: any[], of: any, total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean}} props
  */
 export function Contents({ objects, of, total, download, read, counts = false }) {
+  const free = objects.filter((o) => !o.held);
+  const held = free.length < objects.length;
   const limits = limitsOf(of);
   const previews = counts || limits.length === 0;
   const [busy, setBusy] = useState("");
@@ -34,26 +37,27 @@ export function Contents({ objects, of, total, download, read, counts = false })
     }
   });
   const flip = (uid) => setChosen(chosen.includes(uid) ? chosen.filter((other) => other !== uid) : [...chosen, uid]);
-  const single = objects.length === 1 ? objects[0] : null;
+  const single = free.length === 1 ? free[0] : null;
   const some = chosen.length > 0 && chosen.length < objects.length;
-  const size = bytes(total ?? sum(objects));
-  const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${Boolean(single)} counts=${counts} previews=${previews} busy=${busy === o.uid}
-    choose=${objects.length > 2 ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
+  const size = bytes(held ? sum(free) : total ?? sum(objects));
+  const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${objects.length === 1} counts=${counts} previews=${previews} busy=${busy === o.uid}
+    choose=${objects.length > 2 && !o.held ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
   return html`<div class="contents">
-    <${Button} kind=${counts ? "plain" : "primary"} class=${counts ? "" : "big"} icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
-      onClick=${() => (single ? get.run("all", single.uid) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>
+    ${free.length > 0 && html`<${Button} kind=${counts ? "plain" : "primary"} class=${counts ? "" : "big"} icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
+      disabled=${held && free.length > selectable}
+      onClick=${() => (single ? get.run("all", single.uid) : held ? get.run("all", ...free.map((o) => o.uid)) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>`}
     <${Problem} error=${get.error} />
     ${limits.map((limit) => html`<p class="hint" key=${limit}>${limit}</p>`)}
-    ${previews && html`<${Thumbnails} objects=${objects} read=${read} onOpen=${setOpen} />`}
+    ${previews && html`<${Thumbnails} objects=${free} read=${read} onOpen=${setOpen} />`}
     <div class="row between">
-      <span class="dim">${N("%d file, %s", "%d files, %s", objects.length, size)}</span>
+      <span class="dim">${N("%d file, %s", "%d files, %s", objects.length, bytes(total ?? sum(objects)))}</span>
       ${some && html`<${Button} icon="download" busy=${busy === "some"} disabled=${chosen.length > selectable} onClick=${() => get.run("some", ...chosen)}>
         ${N("Download %d file (%s)", "Download %d files (%s)", chosen.length, bytes(sum(objects.filter((o) => chosen.includes(o.uid)))))}<//>`}
     </div>
     ${some && chosen.length > selectable && html`<p class="hint">${F("Choose up to %s files, or download all.", count(selectable))}</p>`}
     <ul class="list files-list">${(all ? objects : objects.slice(0, shown)).map(row)}</ul>
     ${!all && objects.length > shown && html`<${Button} kind="quiet" onClick=${() => setAll(true)}>${F("Show all %s files", count(objects.length))}<//>`}
-    ${open && html`<${Preview} object=${open} objects=${objects} read=${read} onOpen=${setOpen} onClose=${() => setOpen(null)} onDownload=${(uid) => get.run(uid, uid)} />`}
+    ${open && html`<${Preview} object=${open} objects=${free} read=${read} onOpen=${setOpen} onClose=${() => setOpen(null)} onDownload=${(uid) => get.run(uid, uid)} />`}
   </div>`;
 }
 
@@ -65,17 +69,18 @@ const limitsOf = (t) => [
 ].filter(Boolean);
 
 function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet, onOpen }) {
-  const kind = previews ? kindOf(o) : undefined;
+  const kind = previews && !o.held ? kindOf(o) : undefined;
   return html`<li class=${`item ${chosen ? "chosen" : ""}`}>
     ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind ?? ""] ?? "file"} />`}
     <div class="what">
       <div class="name">${o.name} <span class="dim size">${bytes(o.contentLength)}</span></div>
       ${o.sha256 && html`<details class="sha"><summary>SHA-256</summary><code>${o.sha256}</code></details>`}
+      <${Checked} of=${o} />
       ${counts && o.downloads > 0 && html`<div class="state">${N("Downloaded %d time", "Downloaded %d times", o.downloads)}</div>`}
     </div>
     <span class="row tight">
       ${kind && html`<${Button} kind="quiet" icon="eye" onClick=${onOpen} aria-label=${F("Show %s", o.name)}><span class="wide-only">${T("Show")}</span><//>`}
-      ${!single && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>`}
+      ${!single && !o.held && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>`}
     </span>
   </li>`;
 }

@@ -8,6 +8,7 @@ import { identity, own, transfer } from "./api.js";
 import { families, familiesOf, filterOf, inWords } from "./filetypes.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
 import { Backdrop } from "./backdrop.js";
+import { MailboxPolicy } from "./malware.js";
 import { MailboxLink } from "./mailboxlink.js";
 import { readMailbox } from "./newmailbox.js";
 import "./shell.js";
@@ -36,7 +37,7 @@ function asSent(m, fields) {
   const mimeTypeFilter = filterOf(m.families, split(m.filter));
   return {
     secure: m.secure, verifySender: m.verifySender, prefillLocked: m.prefillLocked, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
-    ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...schemas(fields),
+    ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...(m.inspection ? { inspection: m.inspection } : {}), ...schemas(fields),
   };
 }
 
@@ -121,6 +122,7 @@ function Rules({ m, set, bind, tick }) {
       <${Field} label=${T("Maximum files")} optional type="number" min="1" ...${bind("maxFiles")} />
       <${Field} label=${T("Maximum file size, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
     </div>
+    ${m.organizationInspection && html`<${MailboxPolicy} value=${m.inspection ?? ""} organization=${m.organizationInspection} set=${(inspection) => set({ inspection })} />`}
     <${Types} m=${m} set=${set} />
   </section>`;
 }

@@ -4,6 +4,7 @@ import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAc
 import { Empty } from "./drawings.js";
 import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
+import { OrganizationPolicy, policyOf } from "./malware.js";
 import { saveBody } from "./downloads.js";
 import { now } from "./session.js";
 
@@ -17,7 +18,8 @@ function Rules({ value }) {
   const save = useSaving(async (input) => {
     const days = input.availableTtl.split(/[\s,;]+/).filter(Boolean).map(Number);
     const numbers = Object.fromEntries(["defaultTtl", "maxFiles", "maxFileSizeMb", "maxRecipients"].map((name) => [name, Number(input[name])]));
-    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on", pinningEnabled: input.pinningEnabled === "on" };
+    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on", pinningEnabled: input.pinningEnabled === "on",
+      ...(value.inspection ? { inspection: policyOf(input) } : {}) };
     await own("PUT", `${transfer}/adminunit`, { json });
   });
   const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
@@ -35,6 +37,7 @@ function Rules({ value }) {
       </div>
       <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" defaultChecked=${value.priorityEnabled} />
       <${Check} label=${T("Owners of mailboxes may keep transfers for longer")} name="pinningEnabled" defaultChecked=${value.pinningEnabled} />
+      ${value.inspection && html`<${OrganizationPolicy} value=${value.inspection} />`}
       <${Save} of=${save} />
     <//>
   </section>`;

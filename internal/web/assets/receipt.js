@@ -30,6 +30,7 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
     <h1>${T("Delivered")}</h1>
     <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${days > 0 && html` · ${N("available for %d day", "available for %d days", days)}`}
       ${to && html`<span class="block break">${F("to %s", to)}</span>`}</p>
+    ${receipt.malwareStatus === "scanning" && html`<p class="hint center">${T("The files are checked for malware before they can be downloaded.")}</p>`}
     ${children}
     <dl class="facts">
       <dt>${T("Time")}</dt><dd>${exactly(receipt.createdAt)}</dd>

@@ -12,6 +12,7 @@ const kinds = () => [
   ["TRANSFER_RECEIVED", T("A transfer arrived")],
   ["TRANSFER_ACCESSED", T("A recipient opened a transfer")],
   ["TRANSFER_UPDATED", T("A transfer was changed")],
+  ["TRANSFER_INSPECTED", T("The check of a transfer for malware has a new result")],
   ["TRANSFER_EXTENSION_ASKED", T("A recipient asks for more time")],
   ["TRANSFER_REVOKED", T("A transfer was revoked")],
   ["PRIVILEGES_UPDATED", T("Membership or permissions changed")],

@@ -86,6 +86,7 @@ var (
 	ErrEnded     = errors.New("the transfer has ended")
 	ErrProtected = errors.New("a password, an address or limits protect the transfer")
 	ErrPersonal  = errors.New("the transfer was not sent to a mailbox")
+	ErrHeld      = errors.New("a file of the transfer is being checked for malware, or held because of that") // it is tried again
 )
 
 // place is a folder of a target.
