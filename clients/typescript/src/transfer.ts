@@ -5630,6 +5630,20 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Error"];
+                    /**
+                     * @example {
+                     *       "type": "https://iana.org/assignments/http-problem-types#inconsistent-upload-length",
+                     *       "title": "inconsistent length values for upload",
+                     *       "status": 400,
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Length: contradicts the length of the upload"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -5674,6 +5688,22 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Error"];
+                    /**
+                     * @example {
+                     *       "type": "https://iana.org/assignments/http-problem-types#mismatching-upload-offset",
+                     *       "title": "offset from request does not match offset of resource",
+                     *       "status": 409,
+                     *       "expected-offset": 20000,
+                     *       "provided-offset": 0,
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -5989,6 +6019,20 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Error"];
+                    /**
+                     * @example {
+                     *       "type": "https://iana.org/assignments/http-problem-types#inconsistent-upload-length",
+                     *       "title": "inconsistent length values for upload",
+                     *       "status": 400,
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "Upload-Length: contradicts the length of the upload"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
@@ -6033,6 +6077,22 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Error"];
+                    /**
+                     * @example {
+                     *       "type": "https://iana.org/assignments/http-problem-types#mismatching-upload-offset",
+                     *       "title": "offset from request does not match offset of resource",
+                     *       "status": 409,
+                     *       "expected-offset": 20000,
+                     *       "provided-offset": 0,
+                     *       "error": {
+                     *         "code": 409003,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "Upload-Offset: must be 20000, the number of bytes held"
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
