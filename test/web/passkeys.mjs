@@ -16,6 +16,13 @@ async function authenticator(p, { verifies = true, backup = true, credentials = 
   return { credentials: async () => (await cdp.send("WebAuthn.getCredentials", { authenticatorId })).credentials };
 }
 
+/** A visitor whose browser offers no passkeys in the autofill: the virtual authenticator would accept at once, before the test clicks. */
+async function withoutAutofill() {
+  const context = await visitor();
+  await context.addInitScript(() => { PublicKeyCredential.isConditionalMediationAvailable = () => Promise.resolve(false); });
+  return context;
+}
+
 /** Adds a passkey on the account page. */
 async function add(p, name) {
   await p.getByLabel("Name of the new passkey").fill(name);
@@ -42,7 +49,7 @@ export async function passkeyTests() {
     const credentials = await device.credentials();
     equal(credentials.length, 1, "credentials on the device");
 
-    const q = await page(await visitor(), "/login");
+    const q = await page(await withoutAutofill(), "/login");
     await authenticator(q, { credentials });
     await q.getByRole("button", { name: "Sign in with a passkey" }).click();
     await q.waitForURL("**/inbox");
@@ -54,7 +61,7 @@ export async function passkeyTests() {
     await p.getByRole("button", { name: "Remove My phone" }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
     await p.getByText("My phone", { exact: true }).waitFor({ state: "detached" });
-    const r = await page(await visitor(), "/login");
+    const r = await page(await withoutAutofill(), "/login");
     await authenticator(r, { credentials });
     await r.getByRole("button", { name: "Sign in with a passkey" }).click();
     await r.locator(".notice.bad").waitFor();
@@ -67,7 +74,7 @@ export async function passkeyTests() {
     await add(p, "Key ring");
     await p.getByText("on one device only").waitFor();
     const credentials = await device.credentials();
-    const q = await page(await visitor(), "/login");
+    const q = await page(await withoutAutofill(), "/login");
     await authenticator(q, { verifies: false, backup: false, credentials });
     await typePassword(q, who);
     await q.getByRole("button", { name: "Use a passkey" }).click();

@@ -98,9 +98,13 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	w.exec(`UPDATE transfer.objects SET writer_epoch = 1, lease_until = clock_timestamp() + $1::interval`, rest) // by another replica
 	b := newSlowBody([]byte("abc"))
 	in := whole(nil)
-	in.Length, in.Body = 6, b
+	in.BodyLength, in.Body = 6, b
 	done := w.upload(c, r, in)
-	<-b.waiting
+	select {
+	case <-b.waiting:
+	case err := <-done:
+		t.Fatal("the upload ended: ", err)
+	}
 	if waited := time.Since(began); waited < rest {
 		t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
 	}
