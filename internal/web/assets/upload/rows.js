@@ -61,11 +61,18 @@ export function FileList({ upload, onClear }) {
   }, [t.failed]);
   /** @param {"pause" | "resume"} what */
   const forEach = (what) => [...upload.items].forEach((item) => upload[what](item));
+  const root = useRef(/** @type {HTMLElement | null} */ (null));
   const clear = async () => {
+    const list = root.current;
     await onClear();
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector(".chooser button"))?.focus());
+    // The list is replaced in a later frame. A button that has the focus before that loses it again.
+    const focusChooser = (/** @type {number} */ frames) => requestAnimationFrame(() => {
+      if (list?.isConnected && frames > 0) focusChooser(frames - 1);
+      else /** @type {HTMLElement | null} */ (document.querySelector(".chooser button"))?.focus();
+    });
+    focusChooser(60);
   };
-  return html`<section class="files" aria-label=${T("Files")}>
+  return html`<section ref=${root} class="files" aria-label=${T("Files")}>
     <div class="row between">
       <strong>${N("%d file, %s", "%d files, %s", t.files, bytes(t.bytes))}</strong>
       <div class="row tight">
