@@ -19,7 +19,7 @@ async function authenticator(p, { verifies = true, backup = true, credentials = 
 /** A visitor whose browser offers no passkeys in the autofill: the virtual authenticator would accept at once, before the test clicks. */
 async function withoutAutofill() {
   const context = await visitor();
-  await context.addInitScript(() => { PublicKeyCredential.isConditionalMediationAvailable = () => Promise.resolve(false); });
+  await context.addInitScript(() => { if (globalThis.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = () => Promise.resolve(false); });
   return context;
 }
 
