@@ -320,7 +320,10 @@ func TestLogin(t *testing.T) {
 	nightly.refused(1, "403904", "send", file, "--link")
 	uid := strings.Fields(strings.Split(desk.do("token", "list"), "\n")[1])[0]
 	desk.do("token", "revoke", uid)
-	nightly.refused(3, "", "list")
+	poll.Until(t, "the token is dead", func() bool { // within a second
+		_, _, err := nightly.run(t.Context(), "list")
+		return cli.ExitCode(err) == 3
+	})
 	desk.do("logout")
 	desk.refused(3, "not signed in", "list")
 }

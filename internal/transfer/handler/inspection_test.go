@@ -106,6 +106,9 @@ func TestInfected(t *testing.T) {
 	ann.Get(bad).WantError(transfer.ErrHeld)
 	ann.Get(bad + "?anyway=true").WantError(transfer.ErrNoDownloadAnyway)
 	ann.Get(path + "/archive").WantError(transfer.ErrHeld)
+	poll.Until(t, "the other file is clean", func() bool { // the finding does not wait for it
+		return ann.Get(path).Want(http.StatusOK).String("objects.0.malwareStatus") == "clean"
+	})
 	ann.Get(contentPath(path, shown, 0)).Want(http.StatusOK)
 	ann.Get(path + "/archive?objects=" + shown.String("objects.0.uid")).Want(http.StatusOK)
 	ann.Post(path+"/forward", object{"recipients": []object{to("bob@example.com")}}).WantError(transfer.ErrHeld)
