@@ -25,6 +25,11 @@ func storage(ctx context.Context, env environment, args []string) error {
 		if _, err := fmt.Fprintf(env.stdout, "encrypted objects: %d, bytes: %d\n", result.Objects, result.Bytes); err != nil {
 			return err
 		}
+		if result.Busy > 0 {
+			if _, err := fmt.Fprintf(env.stdout, "%d objects are in use: run it again\n", result.Busy); err != nil {
+				return err
+			}
+		}
 		if result.Damaged > 0 {
 			return errors.New("some files are damaged, see the lines above")
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,10 +137,7 @@ func TestChangedStorage(t *testing.T) {
 	if r, err := ann.Try(context.Background(), http.MethodGet, object, nil); err == nil {
 		t.Errorf("the download ended well with %d bytes", len(r.Body))
 	}
-	// The upload has just ended, and fsck leaves an object alone that its writer may still finish.
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.objects SET lease_until = NULL`); err != nil {
-		t.Fatal(err)
-	}
+	endLeases(t, s)
 	var findings []content.Finding
 	if _, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { findings = append(findings, f); return nil }); err != nil {
 		t.Fatal(err)
@@ -173,6 +172,10 @@ func TestEncryptStored(t *testing.T) {
 	}
 	s := testkit.New(t, testkit.Beside(plain), encrypted())
 	damage(t, plain, objects[2])
+	if got, err := s.App.EncryptStored(t.Context(), nil); err != nil || got != (content.EncryptResult{Busy: 3}) {
+		t.Errorf("right after the uploads: %+v, %v", got, err)
+	}
+	endLeases(t, plain)
 	var damaged []id.Object
 	note := func(o id.Object) error { damaged = append(damaged, o); return nil }
 	for i, want := range []content.EncryptResult{{Objects: 2, Bytes: 400_000, Damaged: 1}, {Damaged: 1}} {
@@ -197,8 +200,46 @@ func TestEncryptStored(t *testing.T) {
 	later := sam.At(s)
 	later.With("Content-Range", fmt.Sprintf("bytes 100000-199999/%d", len(data))).Put(open+"/objects/a/content", data[100_000:]).Want(http.StatusOK)
 	later.Post(open+"/confirm", nil).Want(http.StatusOK)
+	endLeases(t, plain)
 	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got.Objects != 1 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// endLeases ends the leases of uploads that have just ended. Until then fsck and the encryption leave their objects alone.
+func endLeases(t *testing.T, s *testkit.Server) {
+	t.Helper()
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.objects SET lease_until = NULL`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEncryptStoredRace: two commands encrypt at the same time. Each file is encrypted once.
+func TestEncryptStoredRace(t *testing.T) {
+	t.Parallel()
+	plain := testkit.New(t, testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))
+	ann := mailboxOwner(plain)
+	data := canaries(500_000)
+	var objects []string
+	for range 6 {
+		_, object := send(t, plain, data)
+		objects = append(objects, object)
+	}
+	endLeases(t, plain)
+	results, errs := make([]content.EncryptResult, 2), make([]error, 2)
+	var wait sync.WaitGroup
+	for i := range results {
+		s := testkit.New(t, testkit.Beside(plain), encrypted())
+		wait.Go(func() { results[i], errs[i] = s.App.EncryptStored(context.WithoutCancel(t.Context()), nil) })
+	}
+	wait.Wait()
+	if sum := results[0].Objects + results[1].Objects; sum != len(objects) || results[0].Damaged+results[1].Damaged > 0 || errors.Join(errs...) != nil {
+		t.Errorf("%d objects were encrypted, %v", sum, errs)
+	}
+	for _, object := range objects {
+		if got := ann.Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+			t.Errorf("%d bytes that differ", len(got))
+		}
 	}
 }
 
@@ -251,8 +292,8 @@ func TestResealObjectKeys(t *testing.T) {
 	}
 }
 
-// TestKMSCommand: an operator lets a program keep the key of the keys of files. Files of before stay readable, and are sealed anew. Without
-// the program no server starts.
+// TestKMSCommand: an operator lets a program wrap the key of the keys of files. Older files stay readable, and their keys are sealed anew.
+// Without the program no server starts.
 func TestKMSCommand(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, encrypted())

@@ -150,6 +150,19 @@ func (b Box) Current(sealed []byte) bool {
 	return len(sealed) >= header && sealed[0] == version && [keyIDLength]byte(sealed[1:header]) == b.keys[0].id
 }
 
+// Renew returns a value sealed under the current secret key, and nil for one that is already.
+// Errors: ErrOpen.
+func (b Box) Renew(sealed, aad []byte) ([]byte, error) {
+	if b.Current(sealed) {
+		return nil, nil
+	}
+	plain, err := b.Open(sealed, aad)
+	if err != nil {
+		return nil, err
+	}
+	return b.Seal(plain, aad), nil
+}
+
 func bind(head, aad []byte) []byte {
 	return append(append(make([]byte, 0, len(head)+len(aad)), head...), aad...)
 }

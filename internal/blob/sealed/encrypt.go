@@ -10,10 +10,10 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Encrypt makes an encrypted copy of a finished object that is stored in plain, and stores its row in rows. check reads the copy; when it
-// fails, nothing changes. The caller holds a lock of the object, and calls DropPlain when the row is durable. Encrypt reports whether the
-// object has plain bytes that DropPlain may delete then.
-func (s *Store) Encrypt(ctx context.Context, rows Rows, uid id.Object, check func(io.Reader) error) (bool, error) {
+// Encrypt makes an encrypted copy of a finished object that is stored in plain, and stores its row. The caller is the only one who encrypts
+// the object: held wraps what is read, and ends the call by an error when that is no longer true. check reads the copy; when it fails, the
+// plain bytes stay the object's. Encrypt reports whether the object has plain bytes that DropPlain may delete now.
+func (s *Store) Encrypt(ctx context.Context, uid id.Object, held func(io.Reader) io.Reader, check func(io.Reader) error) (bool, error) {
 	plain, err := s.inner.Open(ctx, blob.ObjectKey(uid))
 	if errors.Is(err, blob.ErrNotFound) {
 		return false, nil
@@ -22,11 +22,11 @@ func (s *Store) Encrypt(ctx context.Context, rows Rows, uid id.Object, check fun
 		return false, err
 	}
 	defer plain.Close()
-	if found, err := rows.SealedObjects(ctx, []id.Object{uid}); err != nil || len(found) > 0 {
+	if o, err := s.load(ctx, uid); err != nil || o != nil {
 		return err == nil, err // an earlier call was interrupted before DropPlain
 	}
 	o := s.newObject(uid)
-	if err := s.encrypt(ctx, o, plain); err != nil {
+	if err := s.encrypt(ctx, o, held(plain)); err != nil {
 		return false, fmt.Errorf("encrypt object %s: %w", uid, err)
 	}
 	stored, err := s.inner.Open(ctx, sealedKey(uid))
@@ -35,14 +35,10 @@ func (s *Store) Encrypt(ctx context.Context, rows Rows, uid id.Object, check fun
 	}
 	r := newReader(o, stored)
 	defer r.Close()
-	if err := check(r); err != nil {
+	if err := check(held(r)); err != nil {
 		return false, err
 	}
-	saved, err := rows.SaveSealedObject(ctx, uid, Row{Key: o.sealed, Layout: o.layout.encode()})
-	if err == nil && !saved {
-		err = errOther
-	}
-	return saved, err
+	return true, s.save(ctx, o)
 }
 
 // encrypt stores the encrypted bytes of an object durably.

@@ -184,3 +184,24 @@ func TestSecondWriter(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseWritesNothing: a writer that was overtaken ends after the newer one has written. It changes none of its bytes.
+func TestCloseWritesNothing(t *testing.T) {
+	t.Parallel()
+	open, _, _ := setUp(t)
+	s, ctx, key, data := open(true), context.Background(), blob.ObjectKey(id.New[id.Object]()), content(300_000)
+	old, err := s.Append(ctx, key, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := old.Write(content(200_000)); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, key, data)
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(t, s, key); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes of %d, %v", len(got), len(data), err)
+	}
+}

@@ -33,6 +33,7 @@ func TestRandomUploads(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
+			synced := len(want)
 			for range r.IntN(4) {
 				b := make([]byte, []int{1, 1000, 65_480, 65_520, 65_536, 200_000}[r.IntN(6)])
 				_, _ = rand.NewChaCha8([32]byte{byte(r.Uint32())}).Read(b)
@@ -44,13 +45,16 @@ func TestRandomUploads(t *testing.T) {
 					if held, err := w.Sync(); err != nil || held != int64(len(want)) {
 						t.Fatalf("seed %d: Sync = %d, %v", seed, held, err)
 					}
+					synced = len(want)
 				}
 			}
-			if r.IntN(2) == 0 {
+			if r.IntN(2) == 0 || synced == 0 {
 				if _, err := w.Sync(); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
+				synced = len(want)
 			}
+			want = want[:synced] // Close gives up the rest
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -58,6 +62,11 @@ func TestRandomUploads(t *testing.T) {
 				t.Fatalf("seed %d: Held = %d, %v, want %d", seed, held, err, len(want))
 			}
 		}
+		w, err := s.Append(ctx, key, int64(len(want)), 0) // cuts off what was not synced
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		_ = w.Close()
 		if err := s.Finish(ctx, key, int64(len(want))); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -65,7 +65,8 @@ type Options struct {
 // Store is a blob.Store that encrypts objects. An object keeps the form in which it began: Append at offset 0 chooses it, and the caller
 // deletes what was there before.
 //
-// It differs from the contract of blob.Store in one point: a Writer that has met ErrFull keeps only what was synced before.
+// It differs from the contract of blob.Store in what was written since the last Sync: it is not part of the object when the Writer is
+// closed, or has met ErrFull. A segment is complete only at its end.
 type Store struct {
 	inner blob.Store
 	rows  Rows
@@ -134,22 +135,23 @@ func (s *Store) save(ctx context.Context, o *object) error {
 // errOther means that another Writer has written the object.
 var errOther = errors.New("another writer has written the object")
 
-// with calls plain or encrypted for a key, by the form in which the object is stored. It avoids questions to the database where the
-// setting says which form is the likely one.
-func (s *Store) with(ctx context.Context, key blob.Key, absent error, plain func() error, encrypted func(*object) error) error {
+// choose calls plain or encrypted for a key, by the form in which the object is stored. It asks the database only where the setting, or
+// the error absent of plain, says that the object is probably encrypted.
+func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, plain func() (T, error), encrypted func(*object) (T, error)) (T, error) {
 	uid, err := id.Parse[id.Object](string(key))
 	if err != nil {
 		return plain()
 	}
 	if !s.on {
-		if err := plain(); !errors.Is(err, absent) {
-			return err
+		if result, err := plain(); !errors.Is(err, absent) {
+			return result, err
 		}
 	}
 	o, err := s.load(ctx, uid)
 	switch {
 	case err != nil:
-		return err
+		var none T
+		return none, err
 	case o != nil:
 		return encrypted(o)
 	}
@@ -157,23 +159,16 @@ func (s *Store) with(ctx context.Context, key blob.Key, absent error, plain func
 }
 
 // Append implements blob.Store.
-func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (w blob.Writer, err error) {
+func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
 	if err := blob.BeginAppend(ctx, key, offset); err != nil {
 		return nil, err
 	}
-	plain := func() error {
-		w, err = s.inner.Append(ctx, key, offset, size)
-		return err
-	}
-	uid, parseErr := id.Parse[id.Object](string(key))
-	if s.on && offset == 0 && parseErr == nil {
+	if uid, err := id.Parse[id.Object](string(key)); err == nil && s.on && offset == 0 {
 		return s.begin(ctx, uid, size)
 	}
-	err = s.with(ctx, key, blob.ErrGap, plain, func(o *object) error {
-		w, err = s.resume(ctx, o, offset, size)
-		return err
-	})
-	return w, err
+	return choose(ctx, s, key, blob.ErrGap,
+		func() (blob.Writer, error) { return s.inner.Append(ctx, key, offset, size) },
+		func(o *object) (blob.Writer, error) { return s.resume(ctx, o, offset, size) })
 }
 
 // begin opens a Writer for an object from its first byte on. The Writer stores the row of a new object when it syncs.
@@ -194,13 +189,10 @@ func (s *Store) resume(ctx context.Context, o *object, offset, size int64) (blob
 	if offset > held {
 		return nil, fmt.Errorf("append to blob %s: %w: %d held, offset %d", o.uid, blob.ErrGap, held, offset)
 	}
-	before := o.layout.storedSize()
 	o.layout = o.layout.cut(offset)
-	if offset < held && o.layout.storedSize() == before {
-		// The store cuts nothing off, so it would not refuse to change a finished object.
-		if r, err := s.inner.Open(ctx, sealedKey(o.uid)); err == nil {
-			_ = r.Close()
-			return nil, fmt.Errorf("append to blob %s: %w", o.uid, blob.ErrFinished)
+	if offset < held {
+		if err := s.saveCut(ctx, o); err != nil {
+			return nil, err
 		}
 	}
 	if len(o.layout) == maxRuns {
@@ -214,7 +206,21 @@ func (s *Store) resume(ctx context.Context, o *object, offset, size int64) (blob
 	if err != nil {
 		return nil, err
 	}
-	return &writer{store: s, object: o, inner: inner, held: offset, start: offset, unsaved: o.version == 0 || offset < held}, nil
+	return &writer{store: s, object: o, inner: inner, held: offset, start: offset, unsaved: o.version == 0}, nil
+}
+
+// saveCut stores the row of an object that was cut off, before the inner store cuts it.
+// Errors: blob.ErrFinished.
+func (s *Store) saveCut(ctx context.Context, o *object) error {
+	r, err := s.inner.Open(ctx, sealedKey(o.uid))
+	if err == nil {
+		_ = r.Close()
+		return fmt.Errorf("append to blob %s: %w", o.uid, blob.ErrFinished)
+	}
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	return s.save(ctx, o)
 }
 
 // Finish implements blob.Store.
@@ -222,48 +228,45 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
-	return s.with(ctx, key, blob.ErrNotFound, func() error { return s.inner.Finish(ctx, key, size) }, func(o *object) error {
-		if held := o.layout.size(); held != size {
-			return fmt.Errorf("finish blob %s: %w: %d held, %d expected", key, blob.ErrSize, held, size)
-		}
-		return s.inner.Finish(ctx, sealedKey(o.uid), o.layout.storedSize())
-	})
+	type nothing struct{}
+	_, err := choose(ctx, s, key, blob.ErrNotFound,
+		func() (nothing, error) { return nothing{}, s.inner.Finish(ctx, key, size) },
+		func(o *object) (nothing, error) {
+			if held := o.layout.size(); held != size {
+				return nothing{}, fmt.Errorf("finish blob %s: %w: %d held, %d expected", key, blob.ErrSize, held, size)
+			}
+			return nothing{}, s.inner.Finish(ctx, sealedKey(o.uid), o.layout.storedSize())
+		})
+	return err
 }
 
 // Open implements blob.Store. A plain object's Reader is that of the inner store.
-func (s *Store) Open(ctx context.Context, key blob.Key) (r blob.Reader, err error) {
+func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}
-	plain := func() error {
-		r, err = s.inner.Open(ctx, key)
-		return err
-	}
-	err = s.with(ctx, key, blob.ErrNotFound, plain, func(o *object) error {
-		inner, err := s.inner.Open(ctx, sealedKey(o.uid))
-		if err == nil {
-			r = newReader(o, inner)
-		}
-		return err
-	})
-	return r, err
+	return choose(ctx, s, key, blob.ErrNotFound,
+		func() (blob.Reader, error) { return s.inner.Open(ctx, key) },
+		func(o *object) (blob.Reader, error) {
+			inner, err := s.inner.Open(ctx, sealedKey(o.uid))
+			if err != nil {
+				return nil, err
+			}
+			return newReader(o, inner), nil
+		})
 }
 
 // Held implements blob.Store.
-func (s *Store) Held(ctx context.Context, key blob.Key) (held int64, err error) {
+func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	if err := blob.Begin(ctx, key); err != nil {
 		return 0, err
 	}
-	plain := func() error {
-		held, err = s.inner.Held(ctx, key)
-		return err
-	}
-	err = s.with(ctx, key, blob.ErrNotFound, plain, func(o *object) error {
-		stored, err := s.inner.Held(ctx, sealedKey(o.uid))
-		held = o.layout.within(stored)
-		return err
-	})
-	return held, err
+	return choose(ctx, s, key, blob.ErrNotFound,
+		func() (int64, error) { return s.inner.Held(ctx, key) },
+		func(o *object) (int64, error) {
+			stored, err := s.inner.Held(ctx, sealedKey(o.uid))
+			return o.layout.within(stored), err
+		})
 }
 
 // Delete implements blob.Store. The key goes first: without it the bytes are erased, wherever copies of them are.

@@ -146,13 +146,8 @@ func (w *writer) save() error {
 	return err
 }
 
-// Close implements blob.Writer. What was not synced becomes part of the object, as in other stores, unless that fails.
+// Close implements blob.Writer. It writes nothing: another Writer may have the object by now.
 func (w *writer) Close() error {
-	if w.failed == nil {
-		if w.failed = w.endRun(); w.failed == nil {
-			w.failed = w.save()
-		}
-	}
 	if w.failed == nil {
 		w.failed = errClosed
 	}

@@ -315,7 +315,7 @@ func TestPasskeyRegistration(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "webauthn", "pubKey": "x"}).WantError(fault.ErrInvalid)
 }
 
-// TestPasskeyIsASecondFactor: what holds for TOTP holds for passkeys.
+// TestPasskeyIsASecondFactor: a passkey turns multi-factor on, as TOTP does. Later changes of factors then need it.
 func TestPasskeyIsASecondFactor(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)

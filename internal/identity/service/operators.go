@@ -259,14 +259,14 @@ func (s *Service) resealFactors(ctx context.Context) (resealed int, err error) {
 		}
 		for _, b := range batch {
 			after = b
-			if s.secrets.Current(b.Secret) {
+			fresh, err := s.secrets.Renew(b.Secret, b.UID.UUID[:])
+			switch {
+			case err != nil:
+				return resealed, fmt.Errorf("open TOTP secret %s: %w", b.UID, err)
+			case fresh == nil:
 				continue
 			}
-			plain, err := s.secrets.Open(b.Secret, b.UID.UUID[:])
-			if err != nil {
-				return resealed, fmt.Errorf("open TOTP secret %s: %w", b.UID, err)
-			}
-			if err := s.store.ReplaceSealed(ctx, b, s.secrets.Seal(plain, b.UID.UUID[:])); err != nil {
+			if err := s.store.ReplaceSealed(ctx, b, fresh); err != nil {
 				return resealed, err
 			}
 			resealed++

@@ -313,14 +313,16 @@ func (s *Service) mailDisabled(ctx context.Context, tx *postgres.Store, w identi
 // reseal returns the secrets of a webhook, encrypted with the current secret key. changed is false when they were.
 func (w *webhooks) reseal(h postgres.SealedWebhook) (_ postgres.SealedWebhook, changed bool, err error) {
 	for _, sealed := range []*[]byte{&h.Secret, &h.PreviousSecret} {
-		if *sealed == nil || w.box.Current(*sealed) {
+		if *sealed == nil {
 			continue
 		}
-		plain, err := w.box.Open(*sealed, h.UID.UUID[:])
+		fresh, err := w.box.Renew(*sealed, h.UID.UUID[:])
 		if err != nil {
 			return h, false, fmt.Errorf("open secret of webhook %s: %w", h.UID, err)
 		}
-		*sealed, changed = w.box.Seal(plain, h.UID.UUID[:]), true
+		if fresh != nil {
+			*sealed, changed = fresh, true
+		}
 	}
 	return h, changed, nil
 }

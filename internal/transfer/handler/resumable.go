@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -190,7 +189,7 @@ func fileName(r *http.Request) string {
 // announce sends 104 with the place of an upload, so that the client can go on after a break. Clients of no stated version get none: their
 // software may not expect it. It reports whether it was sent.
 func (h *Handler) announce(w http.ResponseWriter, r *http.Request, uid id.Reservation, o transfer.Object, in resumable) bool {
-	w.Header().Set("Location", h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(o.ClientID)+"/upload"))
+	w.Header().Set("Location", h.uploadLocation(r, uid, o.ClientID, "upload"))
 	h.limit(w, o, in.version)
 	if in.version == 0 || !r.ProtoAtLeast(1, 1) {
 		return false
@@ -221,7 +220,7 @@ func (h *Handler) uploaded(w http.ResponseWriter, r *http.Request, uid id.Reserv
 		return httpapi.JSON(w, complete, objectFrom(o))
 	}
 	if partial == http.StatusCreated {
-		w.Header().Set("Location", h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(o.ClientID)+"/upload"))
+		w.Header().Set("Location", h.uploadLocation(r, uid, o.ClientID, "upload"))
 	}
 	w.WriteHeader(partial)
 	return nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -110,7 +109,7 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 		}
 		o.ExpiresAt = expires
 	}
-	w.Header().Set("Location", h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(file.ClientID)+"/tus"))
+	w.Header().Set("Location", h.uploadLocation(r, uid, file.ClientID, "tus"))
 	tusState(w, o)
 	w.WriteHeader(http.StatusCreated)
 	return nil

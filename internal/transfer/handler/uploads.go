@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -86,6 +87,11 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request, uid id.Reserva
 		in.Body = body
 		return uid, clientID, in, nil
 	})
+}
+
+// uploadLocation returns the URL of an object's upload by a protocol, which is the last segment of its path.
+func (h *Handler) uploadLocation(r *http.Request, uid id.Reservation, clientID, protocol string) string {
+	return h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(clientID)+"/"+protocol)
 }
 
 // RangeAnswer returns the error of an upload in the words of Content-Range, and sets the header of the answer. malformed says that the

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"time"
 
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/database"
@@ -56,8 +57,16 @@ func (s *Store) ReplaceSealedKey(ctx context.Context, k SealedKey, sealed []byte
 	return err
 }
 
-// LockEncryption takes the advisory lock of an object that is being encrypted, until the transaction ends. It reports false when another
-// transaction has it.
-func (s *Store) LockEncryption(ctx context.Context, o id.Object) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "lock object", nil, `SELECT pg_try_advisory_xact_lock(hashtextextended('transfer.encryption ' || $1, 0))`, o.String())
+// LeaseStored takes the writer lease of an object whose bytes are complete, and returns its epoch; 0 when somebody else has it.
+func (s *Store) LeaseStored(ctx context.Context, o id.Object, lease time.Duration) (int64, error) {
+	return database.Scalar[int64](ctx, s.q, "lease object", nil, `
+		UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $2::interval
+		WHERE uid = $1 AND sha256 IS NOT NULL AND coalesce(lease_until <= clock_timestamp(), true) RETURNING writer_epoch`, o, lease)
+}
+
+// RenewStored extends the lease of LeaseStored, or ends it with 0. It reports false when the lease is lost.
+func (s *Store) RenewStored(ctx context.Context, o id.Object, epoch int64, lease time.Duration) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "renew lease of object", `
+		UPDATE transfer.objects SET lease_until = clock_timestamp() + $3::interval WHERE uid = $1 AND writer_epoch = $2`, o, epoch, lease)
+	return n == 1, err
 }

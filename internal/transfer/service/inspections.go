@@ -39,7 +39,7 @@ const (
 	triesToFail  = 3
 )
 
-// inspectJob inspects what is due.
+// inspectJob inspects the files that are due.
 type inspectJob struct{}
 
 // Kind implements river.JobArgs.
@@ -102,8 +102,9 @@ func (s *Service) inspectSoon(ctx context.Context, tx *postgres.Store) error {
 	return nil
 }
 
-// KeepInspections is the periodic part: it lets verdicts of older signatures be renewed, fails what waits too long while the scanner is
-// away, discards infected bytes, and enqueues what is due, also what a stopped server has left.
+// KeepInspections is the periodic part. It deletes infected bytes after their retention, makes files due again when the signatures have
+// changed, makes files failed that wait too long while the scanner does not answer, and enqueues the files that are due. A stopped server
+// may have left some.
 func (s *Service) KeepInspections(ctx context.Context) error {
 	i, now := s.inspections, s.now()
 	if n, err := s.store.RemoveInfected(ctx, now.Add(-i.Infected), now, inspectBatch); err != nil || n > 0 {
