@@ -98,8 +98,8 @@ func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room f
 	return true, s.removeEncrypted(ctx, store, row.Content)
 }
 
-// encryptionTime is how long an object belongs to the command that encrypts it, after the last renewal. The lease is that of writers
-// (package comment), which a delivered object has no other use for.
+// encryptionTime is how long an object belongs to the command that encrypts it, after the last renewal. The lease is the writer lease:
+// a delivered object has no writer.
 const encryptionTime = time.Minute
 
 // encryptionLease lets one command encrypt an object. One goroutine uses it.
