@@ -1627,6 +1627,11 @@ type Undo struct {
 	Undone bool `json:"undone"`
 }
 
+// UploadOrigins defines model for UploadOrigins.
+type UploadOrigins struct {
+	Origins []string `json:"origins"`
+}
+
 // Webhook defines model for Webhook.
 type Webhook struct {
 	Active           bool      `json:"active"`
@@ -2066,6 +2071,12 @@ type PutSecurityJSONBody struct {
 	MfaRequired bool    `json:"mfaRequired"`
 }
 
+// PutUploadOriginsJSONBody defines parameters for PutUploadOrigins.
+type PutUploadOriginsJSONBody struct {
+	// Origins Each https://host or https://host:port
+	Origins []string `json:"origins"`
+}
+
 // GetProfileAvatarParams defines parameters for GetProfileAvatar.
 type GetProfileAvatarParams struct {
 	// Height Height in pixels. The closest stored size is sent. The default is the largest.
@@ -2202,6 +2213,9 @@ type PutSecurityJSONRequestBody PutSecurityJSONBody
 
 // PutThemeJSONRequestBody defines body for PutTheme for application/json ContentType.
 type PutThemeJSONRequestBody = Theme
+
+// PutUploadOriginsJSONRequestBody defines body for PutUploadOrigins for application/json ContentType.
+type PutUploadOriginsJSONRequestBody PutUploadOriginsJSONBody
 
 // DeleteProfileJSONRequestBody defines body for DeleteProfile for application/json ContentType.
 type DeleteProfileJSONRequestBody = Proof
@@ -2859,6 +2873,25 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /organizations/{uid}/theme (the `PutTheme` operationId).
 	PutTheme(ctx context.Context, uid OrganizationUID, body PutThemeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUploadOrigins Sites whose pages may upload
+	//
+	// Corresponds with GET /organizations/{uid}/uploadorigins (the `GetUploadOrigins` operationId).
+	GetUploadOrigins(ctx context.Context, uid OrganizationUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutUploadOriginsWithBody Set the sites whose pages may upload
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+	PutUploadOriginsWithBody(ctx context.Context, uid OrganizationUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutUploadOrigins Set the sites whose pages may upload
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+	PutUploadOrigins(ctx context.Context, uid OrganizationUID, body PutUploadOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteProfileWithBody Delete the caller's account
 	//
@@ -4426,6 +4459,55 @@ func (c *Client) PutThemeWithBody(ctx context.Context, uid OrganizationUID, cont
 // Corresponds with PUT /organizations/{uid}/theme (the `PutTheme` operationId).
 func (c *Client) PutTheme(ctx context.Context, uid OrganizationUID, body PutThemeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutThemeRequest(c.Server, uid, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUploadOrigins Sites whose pages may upload
+//
+// Corresponds with GET /organizations/{uid}/uploadorigins (the `GetUploadOrigins` operationId).
+func (c *Client) GetUploadOrigins(ctx context.Context, uid OrganizationUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUploadOriginsRequest(c.Server, uid)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutUploadOriginsWithBody Set the sites whose pages may upload
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+func (c *Client) PutUploadOriginsWithBody(ctx context.Context, uid OrganizationUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutUploadOriginsRequestWithBody(c.Server, uid, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutUploadOrigins Set the sites whose pages may upload
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+func (c *Client) PutUploadOrigins(ctx context.Context, uid OrganizationUID, body PutUploadOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutUploadOriginsRequest(c.Server, uid, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7843,6 +7925,87 @@ func NewPutThemeRequestWithBody(server string, uid OrganizationUID, contentType 
 	return req, nil
 }
 
+// NewGetUploadOriginsRequest constructs an http.Request for the GetUploadOrigins method
+func NewGetUploadOriginsRequest(server string, uid OrganizationUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/organizations/%s/uploadorigins", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPutUploadOriginsRequest calls the generic PutUploadOrigins builder with application/json body
+func NewPutUploadOriginsRequest(server string, uid OrganizationUID, body PutUploadOriginsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPutUploadOriginsRequestWithBody(server, uid, "application/json", bodyReader)
+}
+
+// NewPutUploadOriginsRequestWithBody constructs an http.Request for the PutUploadOrigins method, with any body, and a specified content type
+func NewPutUploadOriginsRequestWithBody(server string, uid OrganizationUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/organizations/%s/uploadorigins", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewDeleteProfileRequest calls the generic DeleteProfile builder with application/json body
 func NewDeleteProfileRequest(server string, body DeleteProfileJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -9887,6 +10050,27 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /organizations/{uid}/theme (the `PutTheme` operationId).
 	PutThemeWithResponse(ctx context.Context, uid OrganizationUID, body PutThemeJSONRequestBody, reqEditors ...RequestEditorFn) (*PutThemeResponse, error)
+
+	// GetUploadOriginsWithResponse Sites whose pages may upload
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /organizations/{uid}/uploadorigins (the `GetUploadOrigins` operationId).
+	GetUploadOriginsWithResponse(ctx context.Context, uid OrganizationUID, reqEditors ...RequestEditorFn) (*GetUploadOriginsResponse, error)
+
+	// PutUploadOriginsWithBodyWithResponse Set the sites whose pages may upload
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+	PutUploadOriginsWithBodyWithResponse(ctx context.Context, uid OrganizationUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutUploadOriginsResponse, error)
+
+	// PutUploadOriginsWithResponse Set the sites whose pages may upload
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+	PutUploadOriginsWithResponse(ctx context.Context, uid OrganizationUID, body PutUploadOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutUploadOriginsResponse, error)
 
 	// DeleteProfileWithBodyWithResponse Delete the caller's account
 	//
@@ -12600,6 +12784,88 @@ func (r PutThemeResponse) ContentType() string {
 	return ""
 }
 
+type GetUploadOriginsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UploadOrigins
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUploadOriginsResponse) GetJSON200() *UploadOrigins {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUploadOriginsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUploadOriginsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUploadOriginsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUploadOriginsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutUploadOriginsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UploadOrigins
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutUploadOriginsResponse) GetJSON200() *UploadOrigins {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r PutUploadOriginsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutUploadOriginsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutUploadOriginsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutUploadOriginsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeleteProfileResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -14985,6 +15251,45 @@ func (c *ClientWithResponses) PutThemeWithResponse(ctx context.Context, uid Orga
 	return ParsePutThemeResponse(rsp)
 }
 
+// GetUploadOriginsWithResponse Sites whose pages may upload
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /organizations/{uid}/uploadorigins (the `GetUploadOrigins` operationId).
+func (c *ClientWithResponses) GetUploadOriginsWithResponse(ctx context.Context, uid OrganizationUID, reqEditors ...RequestEditorFn) (*GetUploadOriginsResponse, error) {
+	rsp, err := c.GetUploadOrigins(ctx, uid, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUploadOriginsResponse(rsp)
+}
+
+// PutUploadOriginsWithBodyWithResponse Set the sites whose pages may upload
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+func (c *ClientWithResponses) PutUploadOriginsWithBodyWithResponse(ctx context.Context, uid OrganizationUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutUploadOriginsResponse, error) {
+	rsp, err := c.PutUploadOriginsWithBody(ctx, uid, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutUploadOriginsResponse(rsp)
+}
+
+// PutUploadOriginsWithResponse Set the sites whose pages may upload
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /organizations/{uid}/uploadorigins (the `PutUploadOrigins` operationId).
+func (c *ClientWithResponses) PutUploadOriginsWithResponse(ctx context.Context, uid OrganizationUID, body PutUploadOriginsJSONRequestBody, reqEditors ...RequestEditorFn) (*PutUploadOriginsResponse, error) {
+	rsp, err := c.PutUploadOrigins(ctx, uid, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutUploadOriginsResponse(rsp)
+}
+
 // DeleteProfileWithBodyWithResponse Delete the caller's account
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -17037,6 +17342,58 @@ func ParsePutThemeResponse(rsp *http.Response) (*PutThemeResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Theme
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUploadOriginsResponse parses an HTTP response from a GetUploadOriginsWithResponse call
+func ParseGetUploadOriginsResponse(rsp *http.Response) (*GetUploadOriginsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUploadOriginsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UploadOrigins
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutUploadOriginsResponse parses an HTTP response from a PutUploadOriginsWithResponse call
+func ParsePutUploadOriginsResponse(rsp *http.Response) (*PutUploadOriginsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutUploadOriginsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UploadOrigins
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -216,6 +216,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API = httpserver.New(httpserver.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
 		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		UploadPaths:      []string{c.TransferBasePath + "/public/mailbox/", c.TransferBasePath + "/reservations/"},
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load,

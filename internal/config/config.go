@@ -35,7 +35,7 @@ type Config struct {
 	TLSKey           string         `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
 	HSTSSubdomains   bool           `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
 	Pprof            bool           `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
-	CORSOrigins      []string       `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser, besides the organization's own hostnames."`
+	CORSOrigins      []string       `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
 	RedirectOrigins  []string       `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
 
 	DataDir                string `group:"Storage" env:"DATA_DIR" default:"./var" doc:"Directory of all files that the server writes."`

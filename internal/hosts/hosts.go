@@ -20,6 +20,18 @@ type Host struct {
 	Organization id.Organization // the organization the hostname selects
 	Free         bool            // that organization is the free one
 	Own          bool            // the requested name is the organization's own, active or inactive; false when the free organization is the fallback
+
+	UploadOrigins string // origins of other sites whose pages may upload here (contract 1.10), separated by spaces: Host is a key of caches
+}
+
+// ListsOrigin reports whether origin, in lower case, is one of the organization's upload origins.
+func (h Host) ListsOrigin(origin string) bool {
+	for listed := range strings.FieldsSeq(h.UploadOrigins) {
+		if listed == origin {
+			return true
+		}
+	}
+	return false
 }
 
 // Load returns the host of a lower-case name without port.

@@ -1,6 +1,7 @@
 package httpserver
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,11 +31,11 @@ func (s *Server) allowOrigin(x *exchange, r *http.Request, host hosts.Host) {
 	x.Header().Set("Access-Control-Expose-Headers", exposedHeaders)
 }
 
-// originAllowed reports whether origin is configured, or is a hostname of the request host's organization with the scheme and port
-// of the public URL.
+// originAllowed reports whether origin is configured, is listed by the request host's organization for the paths of uploads, or is
+// a hostname of that organization with the scheme and port of the public URL.
 func (s *Server) originAllowed(r *http.Request, origin string, host hosts.Host) bool {
 	origin = strings.ToLower(origin)
-	if slices.Contains(s.origins, origin) {
+	if slices.Contains(s.origins, origin) || s.forUploads(r) && host.ListsOrigin(origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
@@ -46,6 +47,12 @@ func (s *Server) originAllowed(r *http.Request, origin string, host hosts.Host) 
 	}
 	other, err := s.hosts.Resolve(r.Context(), u.Hostname())
 	return err == nil && other.Own && other.Organization == host.Organization
+}
+
+// forUploads reports whether a request is for one of Options.UploadPaths. It reads the path as the router does.
+func (s *Server) forUploads(r *http.Request) bool {
+	path := cmp.Or(r.URL.RawPath, r.URL.Path)
+	return slices.ContainsFunc(s.uploadPaths, func(prefix string) bool { return strings.HasPrefix(path, prefix) })
 }
 
 // sameOrigin reports whether the client's browser says that a page of the request's own origin sends it: Sec-Fetch-Site, which

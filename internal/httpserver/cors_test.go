@@ -1,8 +1,11 @@
 package httpserver_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 func TestCORS(t *testing.T) {
@@ -45,6 +48,41 @@ func TestCORS(t *testing.T) {
 	for _, name := range []string{"Authorization", "Location", "ETag", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "Content-Range", "Accept-Ranges", "Warning"} {
 		if !strings.Contains(w.Header().Get("Access-Control-Expose-Headers"), name) {
 			t.Errorf("%s is not exposed", name)
+		}
+	}
+}
+
+// TestCORSOfUploadOrigins: an origin that Acme lists may call the paths of uploads at Acme's hosts, without a cookie, and nothing else.
+func TestCORSOfUploadOrigins(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/uploads/{uid}", Bucket: httpapi.NoBucket, Handler: ok})
+	for _, c := range []struct {
+		host, origin, path string
+		allowed            bool
+	}{
+		{"acme.test", "https://shop.example", "/api/uploads/1", true},
+		{"old.acme.test", "https://SHOP.example", "/api/uploads/1", true},
+		{"acme.test", "https://shop.example:8443", "/api/uploads/1", true},
+		{"acme.test", "https://shop.example:444", "/api/uploads/1", false},
+		{"acme.test", "http://shop.example", "/api/uploads/1", false},
+		{"acme.test", "https://shop.example https://shop.example:8443", "/api/uploads/1", false},
+		{"acme.test", "https://shop", "/api/uploads/1", false},
+		{"consign.test", "https://shop.example", "/api/uploads/1", false},
+		{"unknown.test", "https://shop.example", "/api/uploads/1", false},
+		{"acme.test", "https://shop.example", "/api/thing", false},
+		{"acme.test", "https://shop.example", "/api/uploads", false},
+		{"acme.test", "https://shop.example", "/api/uploads%2f../thing", false},
+		{"acme.test", "https://app.example", "/api/uploads/1", true},
+	} {
+		w := f.do("PUT", c.path, "", host(c.host), header("Origin", c.origin))
+		preflight := f.do("OPTIONS", c.path, "", host(c.host), header("Origin", c.origin), header("Access-Control-Request-Method", "PUT"))
+		for _, h := range []http.Header{w.Header(), preflight.Header()} {
+			if want := map[bool]string{true: c.origin}[c.allowed]; h.Get("Access-Control-Allow-Origin") != want || h.Get("Access-Control-Allow-Credentials") != "" {
+				t.Errorf("%s at %s%s: headers %v", c.origin, c.host, c.path, h)
+			}
+		}
+		if got := preflight.Header().Get("Access-Control-Max-Age"); (got != "") != c.allowed {
+			t.Errorf("preflight of %s at %s%s: Max-Age %q", c.origin, c.host, c.path, got)
 		}
 	}
 }

@@ -52,7 +52,7 @@ var (
 	freeOrg  = id.New[id.Organization]()
 	acmeOrg  = id.New[id.Organization]()
 	freeHost = hosts.Host{Name: "consign.test", Organization: freeOrg, Free: true, Own: true}
-	acmeHost = hosts.Host{Name: "acme.test", Organization: acmeOrg, Own: true}
+	acmeHost = hosts.Host{Name: "acme.test", Organization: acmeOrg, Own: true, UploadOrigins: "https://shop.example https://shop.example:8443"}
 )
 
 func lookup(_ context.Context, name string) (hosts.Host, error) {
@@ -95,8 +95,8 @@ func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(now), true, log), Hosts: hosts.New(lookup, public, time.Minute, now),
 		Sealer: sealer, PublicURL: public, Now: now, Log: log, Authenticate: authenticate,
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
-		CORSOrigins:    []string{"https://app.example"},
-		AddressBucket:  ratelimit.Limit{Capacity: 600, PerSecond: 10}, AnonymousSession: 24 * time.Hour,
+		CORSOrigins:    []string{"https://app.example"}, UploadPaths: []string{"/api/uploads/"},
+		AddressBucket: ratelimit.Limit{Capacity: 600, PerSecond: 10}, AnonymousSession: 24 * time.Hour,
 	}
 	if change != nil {
 		change(&o)

@@ -41,6 +41,7 @@ type Options struct {
 	HSTSSubdomains   bool // HSTS includes subdomains
 	PublicURL        *url.URL
 	CORSOrigins      []string           // allowed beside the organization's own hostnames, as scheme://host[:port]
+	UploadPaths      []string           // prefixes of paths that the upload origins of the host's organization may call, too
 	APIBucket        ratelimit.Limit    // for calls with an API token, instead of the general bucket, per token
 	AddressBucket    ratelimit.Limit    // for new anonymous sessions and invalid tokens, per client address
 	AnonymousSession time.Duration      // life of the anonymous session cookie
@@ -66,6 +67,7 @@ type Server struct {
 	hsts         string // Strict-Transport-Security over https
 	publicURL    *url.URL
 	origins      []string
+	uploadPaths  []string
 	classify     func(error) error
 	idempotency  *idempotency.Store
 	maintenance  func() bool
@@ -84,7 +86,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
-		publicURL: o.PublicURL, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
+		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
 		log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},

@@ -108,11 +108,16 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	for base, router := range c.apis {
-		if strings.HasPrefix(r.URL.Path, base+"/") {
+		if strings.HasPrefix(r.URL.Path, base+"/") && !preflight(r, resp) {
 			c.check(router, r, resp)
 		}
 	}
 	return resp, nil
+}
+
+// preflight reports whether a request is a browser's preflight that the server has answered as one: these are not documented.
+func preflight(r *http.Request, resp *http.Response) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && resp.Header.Get("Access-Control-Allow-Methods") != ""
 }
 
 // known reports whether an answer is an error like one that was checked before: the library compiles the schema for every answer, which

@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -36,6 +37,7 @@ var (
 	errEmail   = errors.New("is not an email address")
 	errURL     = errors.New("is not an http or https URL")
 	errHost    = errors.New("is not a hostname")
+	errOrigin  = errors.New("is not an origin like https://www.example.com or https://www.example.com:8443, without a path")
 )
 
 // Line checks a string of one line: valid UTF-8, no control characters, at most maxBytes long. It may be empty.
@@ -136,6 +138,31 @@ func Hostname(s string) (string, error) {
 		return "", errHost
 	}
 	return ascii, nil
+}
+
+// Origin checks the origin of an https site, https://host or https://host:port, and returns it as browsers send it: in lower-case
+// ASCII, without the port 443.
+func Origin(s string) (string, error) {
+	const scheme = "https://"
+	if len(s) < len(scheme) || !strings.EqualFold(s[:len(scheme)], scheme) {
+		return "", errOrigin
+	}
+	host, port, found := strings.Cut(s[len(scheme):], ":")
+	host, err := Hostname(host)
+	if err != nil {
+		return "", errOrigin
+	}
+	if !found {
+		return scheme + host, nil
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || number == 0 || port[0] == '0' {
+		return "", errOrigin
+	}
+	if number == 443 {
+		return scheme + host, nil
+	}
+	return scheme + host + ":" + port, nil
 }
 
 // URL checks an absolute http or https URL without user information.

@@ -101,6 +101,21 @@ func TestHostname(t *testing.T) {
 	}
 }
 
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"https://Files.Example.com": "https://files.example.com", "HTTPS://a.example:443": "https://a.example", "https://a.example:8443": "https://a.example:8443",
+		"https://bücher.example": "https://xn--bcher-kva.example", "https://localhost:1": "https://localhost:1",
+		"http://a.example": "", "https://a.example/": "", "https://a.example:": "", "https://a.example:0": "", "https://a.example:65536": "", "https://a.example:+1": "",
+		"https://a.example:01": "", "https://a.example:80:80": "", "https://u@a.example": "", "https://1.2.3.4": "", "https://[::1]": "", "https://": "", "https:/": "",
+		"null": "", "*": "", "": "", "a.example": "", "https://*.a.example": "", "https://a b": "", "https://a.example?": "", "https://a.example#": "",
+	} {
+		if got, err := text.Origin(in); got != want || (err == nil) != (want != "") {
+			t.Errorf("Origin(%q) = %q, %v; want %q", in, got, err, want)
+		}
+	}
+}
+
 func TestURL(t *testing.T) {
 	t.Parallel()
 	for in, ok := range map[string]bool{

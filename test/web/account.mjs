@@ -282,8 +282,17 @@ export async function accountTests() {
     await p.getByText("Gus").waitFor();
     await p.getByRole("link", { name: "Transfers" }).last().click();
     await retype(p.getByLabel("Maximum recipients"), "50");
-    await p.getByRole("button", { name: "Save" }).click();
+    await p.getByRole("button", { name: "Save" }).first().click();
     await p.getByText("Saved").first().waitFor();
+    const sites = p.locator("section", { has: p.getByRole("heading", { name: "Uploads from other websites" }) }), list = sites.getByLabel("Websites, one per line");
+    await list.fill("http://www.example.com");
+    await sites.getByRole("button", { name: "Save" }).click();
+    await sites.locator("[aria-invalid=true]").waitFor();
+    await list.fill("https://WWW.example.com\nhttps://shop.example:8443");
+    await sites.getByRole("button", { name: "Save" }).click();
+    await sites.getByText("Saved").waitFor();
+    equal(await list.inputValue(), "https://shop.example:8443\nhttps://www.example.com", "the sites as stored");
+    await sites.getByText("it has none yet").waitFor();
     await p.getByRole("link", { name: "Usage" }).click();
     await p.getByText("By the whole organization").waitFor();
     await p.goto(`${base}/mailbox`);

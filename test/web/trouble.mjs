@@ -36,7 +36,7 @@ export async function troubleTests() {
     await q.getByLabel("Senders may set a priority").check();
     await q.getByLabel("Periods to choose from, in days").fill("1, 2");
     await q.getByLabel("Default period, in days").fill("3");
-    await q.getByRole("button", { name: "Save" }).click();
+    await q.getByRole("button", { name: "Save" }).first().click();
     await q.locator("[aria-invalid=true]").waitFor();
     equal([await value(q, "Maximum files"), await q.getByLabel("Senders may set a priority").isChecked()], ["77", true], "rules");
     await q.goto(`${base}/organization#groups`);

@@ -1627,6 +1627,37 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/organizations/{uid}/uploadorigins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Sites whose pages may upload
+         * @description For Organization.Admin.
+         */
+        get: operations["getUploadOrigins"];
+        /**
+         * Set the sites whose pages may upload
+         * @description For Organization.Admin. Pages of these origins may call the paths of the transfer API that begin with `/public/mailbox/` and
+         *     `/reservations/` from a browser (CORS), at the organization's own hostnames. They get no cookies. The list replaces the former one.
+         */
+        put: operations["putUploadOrigins"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/organizations/{uid}/limits": {
         parameters: {
             query?: never;
@@ -2655,6 +2686,9 @@ export interface components {
         Security: {
             /** @description Members need a second factor */
             mfaRequired: boolean;
+        };
+        UploadOrigins: {
+            origins: string[];
         };
         AuditEntry: {
             /** Format: int64 */
@@ -8168,6 +8202,111 @@ export interface operations {
                     "application/json": components["schemas"]["Error"];
                 };
             };
+            404: components["responses"]["OrganizationNotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
+    getUploadOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The origins, in alphabetical order */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "origins": [
+                     *         "https://www.example.com"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UploadOrigins"];
+                };
+            };
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotAdmin"];
+            404: components["responses"]["OrganizationNotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
+    putUploadOrigins: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "origins": [
+                 *         "https://www.example.com"
+                 *       ]
+                 *     }
+                 */
+                "application/json": {
+                    /** @description Each https://host or https://host:port */
+                    origins: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description The origins as stored, in lower case, each once, in alphabetical order */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "origins": [
+                     *         "https://www.example.com"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UploadOrigins"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotAdmin"];
             404: components["responses"]["OrganizationNotFound"];
             406: components["responses"]["Failure"];
             409: components["responses"]["Failure"];

@@ -241,6 +241,8 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: one + "/theme", Auth: changes, Handler: h.putTheme},
 		{Method: "DELETE", Pattern: one + "/theme", Auth: changes, Handler: h.deleteTheme},
 		{Method: "PUT", Pattern: one + "/security", Auth: access, Handler: h.putSecurity},
+		{Method: "GET", Pattern: one + "/uploadorigins", Auth: reads, Handler: h.getUploadOrigins},
+		{Method: "PUT", Pattern: one + "/uploadorigins", Auth: changes, Handler: h.putUploadOrigins},
 		{Method: "GET", Pattern: one + "/limits", Auth: reads, Handler: h.getOrganizationLimits},
 		{Method: "GET", Pattern: one + "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV}, Handler: h.getOrganizationAudit},
 		{Method: "GET", Pattern: one + "/documents", Auth: reads.WithCookie(), Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},

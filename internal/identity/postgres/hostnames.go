@@ -15,17 +15,20 @@ type Host struct {
 	Free         bool
 	Name         string // the organization's active hostname, else that of the free organization
 	Own          bool   // the requested hostname belongs to the organization
+
+	UploadOrigins string // origins of other sites that the organization lists, separated by spaces
 }
 
 // Host returns the organization that a hostname selects: its owner, else the free organization (contract 1.2).
 // Errors: identity.ErrNoHost.
 func (s *Store) Host(ctx context.Context, name string) (Host, error) {
 	return database.One[Host](ctx, s.q, "resolve host", identity.ErrNoHost, `
-		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own
+		SELECT o.organization, o.free, coalesce(o.host, $1) AS name, found.own, array_to_string(own.upload_origins, ' ') AS upload_origins
 		FROM (SELECT organization, true AS own FROM identity.hosts WHERE host = $1
 		      UNION ALL
 		      SELECT uid, false FROM identity.organizations WHERE free) AS found
 		JOIN directory.organizations o ON o.organization = found.organization
+		JOIN identity.organizations own ON own.uid = found.organization
 		ORDER BY found.own DESC LIMIT 1`, name)
 }
 

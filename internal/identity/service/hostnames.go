@@ -29,7 +29,7 @@ func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts
 	if err != nil {
 		return hosts.Host{}, err
 	}
-	return hosts.Host{Name: h.Name, Organization: h.Organization, Free: h.Free, Own: h.Own}, nil
+	return hosts.Host{Name: h.Name, Organization: h.Organization, Free: h.Free, Own: h.Own, UploadOrigins: h.UploadOrigins}, nil
 }
 
 // hostnames are the hostnames of a profile update.

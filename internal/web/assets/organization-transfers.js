@@ -5,13 +5,14 @@ import { Empty } from "./drawings.js";
 import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { OrganizationPolicy, policyOf } from "./malware.js";
+import { UploadOrigins } from "./organization-origins.js";
 import { saveBody } from "./downloads.js";
 import { now } from "./session.js";
 
-/** Edits the settings of transfers. */
-export function Settings() {
+/** Edits the settings of transfers. @param {{at: string}} props URL of the organization */
+export function Settings({ at }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/adminunit`)).body);
-  return value ? html`<${Rules} value=${value} />` : html`<${Waiting} error=${error} />`;
+  return value ? html`<${Rules} value=${value} /><${UploadOrigins} at=${at} />` : html`<${Waiting} error=${error} />`;
 }
 
 function Rules({ value }) {

@@ -1,0 +1,74 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// UploadOrigins returns the origins of other sites whose pages may upload at an organization's hosts (contract 1.10), in
+// alphabetical order.
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+func (s *Service) UploadOrigins(ctx context.Context, caller token.Caller, o id.Organization) ([]string, error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return nil, err
+	}
+	return s.store.UploadOrigins(ctx, o)
+}
+
+// PutUploadOrigins replaces an organization's upload origins and returns them as stored: normalized, sorted, each once.
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
+func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o id.Organization, origins []string) ([]string, error) {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return nil, err
+	}
+	origins, err := checkUploadOrigins(origins)
+	if err != nil {
+		return nil, err
+	}
+	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+		before, err := tx.UploadOrigins(ctx, o)
+		if err != nil || slices.Equal(before, origins) {
+			return err
+		}
+		if err := tx.SetUploadOrigins(ctx, o, origins, s.now()); err != nil {
+			return err
+		}
+		if err := tx.NotifyDirectory(ctx); err != nil { // hosts are cached with their origins
+			return err
+		}
+		return s.recordOf(ctx, tx, caller, o, "organization.uploadorigins", map[string]string{"origins": strings.Join(origins, " ")})
+	})
+	return origins, err
+}
+
+// checkUploadOrigins returns origins normalized, sorted and without duplicates.
+// Errors: fault.ErrInvalid.
+func checkUploadOrigins(origins []string) ([]string, error) {
+	if len(origins) > identity.MaxUploadOrigins {
+		return nil, fault.ErrInvalid.With(fmt.Sprintf("origins: has %d entries; %d are allowed", len(origins), identity.MaxUploadOrigins))
+	}
+	var problems fault.Problems
+	checked := make([]string, 0, len(origins))
+	for i, sent := range origins {
+		origin, err := text.Origin(sent)
+		if err != nil {
+			problems.Add(fmt.Sprintf("origins[%d]", i), err.Error())
+			continue
+		}
+		checked = append(checked, origin)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	slices.Sort(checked)
+	return slices.Compact(checked), nil
+}
