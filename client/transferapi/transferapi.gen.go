@@ -1347,9 +1347,12 @@ type Transfer struct {
 	DeleteAfterDownload *bool `json:"deleteAfterDownload,omitempty"`
 
 	// DeliveryNotification The sender wants a mail about the first access. Shown to the sender
-	DeliveryNotification *bool      `json:"deliveryNotification,omitempty"`
-	ExpiresAt            Timestamp  `json:"expiresAt"`
-	ExtendableUntil      *Timestamp `json:"extendableUntil,omitempty"`
+	DeliveryNotification *bool `json:"deliveryNotification,omitempty"`
+
+	// DownloadAnyway True when the caller owns the transfer and may download its held objects with `anyway=true`. Only in GET and PATCH /transfers/{uid}; left out otherwise
+	DownloadAnyway  *bool      `json:"downloadAnyway,omitempty"`
+	ExpiresAt       Timestamp  `json:"expiresAt"`
+	ExtendableUntil *Timestamp `json:"extendableUntil,omitempty"`
 
 	// Fields Values of the structured fields, each at most 4000 bytes. All names and values have at most 64 KiB together
 	Fields *Fields `json:"fields,omitempty"`

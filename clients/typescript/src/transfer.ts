@@ -1921,6 +1921,8 @@ export interface components {
             /** Format: int64 */
             totalBytes?: number;
             malwareStatus?: components["schemas"]["MalwareStatus"];
+            /** @description True when the caller owns the transfer and may download its held objects with `anyway=true`. Only in GET and PATCH /transfers/{uid}; left out otherwise */
+            downloadAnyway?: boolean;
             objects?: components["schemas"]["DeliveredObject"][];
             /**
              * Format: uri

@@ -153,6 +153,9 @@ func TestDownloadAnyway(t *testing.T) {
 	bob.Get(bad).WantError(transfer.ErrHeld)
 	bob.Get(bad + "?anyway=true").WantError(transfer.ErrNoDownloadAnyway)
 	ann.Get(bad).WantError(transfer.ErrHeld)
+	if ann.Get(x.path).Value("downloadAnyway") != true || bob.Get(x.path).Value("downloadAnyway") != nil {
+		t.Error("downloadAnyway is not told to the owner alone")
+	}
 	if r := ann.Get(bad + "?anyway=true").Want(http.StatusOK); !bytes.Equal(r.Body, scanner.Eicar) {
 		t.Errorf("%q", r.Body)
 	}

@@ -83,7 +83,8 @@ type transferResponse struct {
 	Link        string                     `json:"link,omitempty"`
 	Forwarding  bool                       `json:"forwarding"`
 
-	MalwareStatus string `json:"malwareStatus,omitempty"`
+	MalwareStatus  string `json:"malwareStatus,omitempty"`
+	DownloadAnyway bool   `json:"downloadAnyway,omitempty"`
 
 	limitsResponse
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
@@ -128,7 +129,7 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	if t.Locked {
 		return b
 	}
-	b.ObjectCount, b.TotalBytes, b.MalwareStatus = &t.ObjectCount, &t.TotalBytes, string(t.MalwareStatus)
+	b.ObjectCount, b.TotalBytes, b.MalwareStatus, b.DownloadAnyway = &t.ObjectCount, &t.TotalBytes, string(t.MalwareStatus), t.DownloadAnyway
 	if t.Brief {
 		return b
 	}

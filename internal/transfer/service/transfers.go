@@ -34,6 +34,8 @@ type SeenTransfer struct {
 	Read    bool              // by the caller, as a recipient
 	Notes   string            // of the caller
 
+	DownloadAnyway bool // the caller owns it and may download held objects
+
 	withheld bool // it has expired for a recipient: content and names are hidden, as if erased
 }
 
@@ -258,6 +260,13 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 	}
 	if err := s.addAnswers(ctx, &seen.Transfer); err != nil {
 		return SeenTransfer{}, nil, err
+	}
+	if seen.MalwareStatus != "" && seen.Owner == caller.Person {
+		owner, err := s.store.Owner(ctx, seen.Owner, s.scope(caller))
+		if err != nil {
+			return SeenTransfer{}, nil, err
+		}
+		seen.DownloadAnyway = owner.Inspection.DownloadAnyway
 	}
 	return seen, s.delivered(ctx, seen), nil
 }

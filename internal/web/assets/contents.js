@@ -1,8 +1,8 @@
 // The files of a transfer, with a download for each, for some and for all, and previews.
 
-import { Button, Icon, Problem, html, useAction, useState } from "./ui.js";
+import { Ask, Button, Icon, Problem, html, useAction, useState } from "./ui.js";
 import { F, N, T, bytes, count } from "./i18n.js";
-import { Checked } from "./malware.js";
+import { Checked, isTakeable } from "./malware.js";
 import { Preview, Thumbnails, kindOf } from "./previews.js";
 
 const shown = 100; // rows before "Show all"
@@ -16,10 +16,11 @@ const sum = (objects) => objects.reduce((all, o) => all + o.contentLength, 0);
 /**
  * Lists files. `download` gets the uids of one or more files; without, it downloads all as an archive. `read` reads a file for a
  * preview. `of` is their transfer, whose limits are shown. `counts`: the reader is the sender, who sees how often each was downloaded.
- * Recipients of a transfer with limits get no previews, which would be downloads.
- * @param {{objects: any[], of: any, total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean}} props
+ * Recipients of a transfer with limits get no previews, which would be downloads. `anyway` downloads a held file; without, nobody may.
+ * @param {{objects: any[], of: any, total?: number, download: (...uids: string[]) => Promise<void>, read: import("./previews.js").Read, counts?: boolean,
+ *   anyway?: (uid: string) => Promise<void>}} props
  */
-export function Contents({ objects, of, total, download, read, counts = false }) {
+export function Contents({ objects, of, total, download, read, counts = false, anyway }) {
   const free = objects.filter((o) => !o.held);
   const held = free.length < objects.length;
   const limits = limitsOf(of);
@@ -28,6 +29,8 @@ export function Contents({ objects, of, total, download, read, counts = false })
   const [all, setAll] = useState(false);
   const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
   const [open, setOpen] = useState(/** @type {any} */ (null));
+  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const take = useAction(async (uid) => anyway?.(uid));
   const get = useAction(async (what, ...uids) => {
     setBusy(what);
     try {
@@ -41,12 +44,13 @@ export function Contents({ objects, of, total, download, read, counts = false })
   const some = chosen.length > 0 && chosen.length < objects.length;
   const size = bytes(held ? sum(free) : total ?? sum(objects));
   const row = (o) => html`<${Row} key=${o.uid} object=${o} single=${objects.length === 1} counts=${counts} previews=${previews} busy=${busy === o.uid}
-    choose=${objects.length > 2 && !o.held ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)} />`;
+    choose=${objects.length > 2 && !o.held ? () => flip(o.uid) : null} chosen=${chosen.includes(o.uid)} onGet=${() => get.run(o.uid, o.uid)} onOpen=${() => setOpen(o)}
+    onAnyway=${anyway && isTakeable(o) ? () => setAsking(o) : null} />`;
   return html`<div class="contents">
     ${free.length > 0 && html`<${Button} kind=${counts ? "plain" : "primary"} class=${counts ? "" : "big"} icon="download" busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name) : undefined}
       disabled=${held && free.length > selectable}
       onClick=${() => (single ? get.run("all", single.uid) : held ? get.run("all", ...free.map((o) => o.uid)) : get.run("all"))}>${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>`}
-    <${Problem} error=${get.error} />
+    <${Problem} error=${get.error ?? take.error} />
     ${limits.map((limit) => html`<p class="hint" key=${limit}>${limit}</p>`)}
     ${previews && html`<${Thumbnails} objects=${free} read=${read} onOpen=${setOpen} />`}
     <div class="row between">
@@ -58,6 +62,8 @@ export function Contents({ objects, of, total, download, read, counts = false })
     <ul class="list files-list">${(all ? objects : objects.slice(0, shown)).map(row)}</ul>
     ${!all && objects.length > shown && html`<${Button} kind="quiet" onClick=${() => setAll(true)}>${F("Show all %s files", count(objects.length))}<//>`}
     ${open && html`<${Preview} object=${open} objects=${free} read=${read} onOpen=${setOpen} onClose=${() => setOpen(null)} onDownload=${(uid) => get.run(uid, uid)} />`}
+    ${asking && html`<${Ask} question=${F("“%s” may be harmful. Download it anyway?", asking.name)} yes=${T("Download anyway")}
+      onYes=${() => take.run(asking.uid)} onClose=${() => setAsking(null)} />`}
   </div>`;
 }
 
@@ -68,7 +74,7 @@ const limitsOf = (t) => [
   t.deleteAfterDownload && T("The files are deleted when a recipient has downloaded all of them."),
 ].filter(Boolean);
 
-function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet, onOpen }) {
+function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet, onOpen, onAnyway }) {
   const kind = previews && !o.held ? kindOf(o) : undefined;
   return html`<li class=${`item ${chosen ? "chosen" : ""}`}>
     ${choose ? html`<input type="checkbox" aria-label=${F("Choose %s", o.name)} checked=${chosen} onChange=${choose} />` : html`<${Icon} name=${icons[kind ?? ""] ?? "file"} />`}
@@ -81,6 +87,7 @@ function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet,
     <span class="row tight">
       ${kind && html`<${Button} kind="quiet" icon="eye" onClick=${onOpen} aria-label=${F("Show %s", o.name)}><span class="wide-only">${T("Show")}</span><//>`}
       ${!single && !o.held && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name)}><span class="wide-only">${T("Download")}</span><//>`}
+      ${onAnyway && html`<${Button} kind="quiet" onClick=${onAnyway} aria-label=${F("Download %s anyway", o.name)}>${T("Download anyway")}<//>`}
     </span>
   </li>`;
 }

@@ -27,6 +27,12 @@ export async function downloadOwn(uid, ...objectUids) {
   open(`${transfer}/transfers/${uid}/${place(objectUids, body.key)}`);
 }
 
+/** Downloads a held file of a transfer that the signed-in person owns. @param {string} uid @param {string} objectUid */
+export async function downloadAnyway(uid, objectUid) {
+  const { body } = await own("POST", `${transfer}/auth/otk`, { json: { transferUid: uid, ...one([objectUid]) } });
+  open(`${transfer}/transfers/${uid}/${place([objectUid], body.key)}&anyway=true`);
+}
+
 /** The public path of a transfer. @param {string} key of the link */
 const linked = (key) => `${transfer}/public/transfers/${encodeURIComponent(key)}`;
 

@@ -8,7 +8,7 @@ import { own, transfer } from "./api.js";
 import { follow } from "./events.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
-import { downloadOwn, readOwn, saveBody } from "./downloads.js";
+import { downloadAnyway, downloadOwn, readOwn, saveBody } from "./downloads.js";
 import { Empty } from "./drawings.js";
 import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
@@ -214,7 +214,8 @@ function Detail({ summary, sent, onChange }) {
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
     ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
-      download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)} />`}
+      download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)}
+      anyway=${t.downloadAnyway ? (uid) => downloadAnyway(t.uid, uid) : undefined} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
     ${(full || load.error) && (sent ? html`<${Living} transfer=${t} onChange=${changed} further=${further} />`
       : html`<${Received} transfer=${t} over=${over} onChange=${changed} further=${further} />`)}
