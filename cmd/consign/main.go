@@ -29,7 +29,10 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
 	var client clientError
+	var code exitCode
 	switch {
+	case errors.As(err, &code):
+		os.Exit(int(code))
 	case errors.As(err, &client):
 		os.Exit(cli.Report(os.Stderr, "consign", client.error))
 	case errors.As(err, new(usageError)):
@@ -103,6 +106,7 @@ func commands() []command {
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
+		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"}, doctorCommand},
 		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
 		{"licenses", "print the licences of Consign and of everything that it contains; --text prints their texts", []string{"[--text]"}, printLicenses},
 		{"version", "print the version", []string{""}, printVersion},

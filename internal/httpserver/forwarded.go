@@ -14,15 +14,19 @@ type forwarding struct {
 	https   bool
 }
 
-// forwarded reads the forwarding headers of a trusted proxy. It ignores those of other peers and logs one warning per process,
-// so that the operator notices an undeclared proxy.
+// warnUntrusted logs one warning per process about forwarding headers that are ignored, so that the operator notices an undeclared
+// proxy.
+func (s *Server) warnUntrusted(x *exchange, r *http.Request) {
+	if header := forwardingHeader(r.Header); header != "" && !x.trusted && s.warned.CompareAndSwap(false, true) {
+		s.log.WarnContext(r.Context(), "ignoring forwarding headers from a peer that is not listed in CONSIGN_TRUSTED_PROXIES",
+			slog.String("peer", x.client.Address.String()), slog.String("header", header))
+	}
+}
+
+// forwarded reads the forwarding headers of a trusted proxy. It ignores those of other peers.
 func (s *Server) forwarded(x *exchange, r *http.Request) forwarding {
 	f := forwarding{address: x.client.Address, host: r.Host, https: r.TLS != nil}
 	if !x.trusted {
-		if header := forwardingHeader(r.Header); header != "" && s.warned.CompareAndSwap(false, true) {
-			s.log.WarnContext(r.Context(), "ignoring forwarding headers from a peer that is not listed in CONSIGN_TRUSTED_PROXIES",
-				slog.String("peer", f.address.String()), slog.String("header", header))
-		}
 		return f
 	}
 	f.address = s.clientAddress(f.address, r.Header["X-Forwarded-For"])

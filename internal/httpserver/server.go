@@ -35,7 +35,7 @@ type Options struct {
 	Authenticate     func(*http.Request, token.Auth) (token.Caller, error)
 	Limiter          *ratelimit.Limiter
 	Hosts            *hosts.Directory
-	Sealer           *seal.Sealer // signs the anonymous session cookie
+	Sealer           *seal.Sealer // signs the anonymous session cookie; recognizes the questions of consign doctor
 	TrustedProxies   []netip.Prefix
 	RequireHTTPS     bool
 	HSTSSubdomains   bool // HSTS includes subdomains
@@ -73,6 +73,8 @@ type Server struct {
 	maintenance  func() bool
 	stopping     func() bool
 	observe      func(Finished)
+	sealer       *seal.Sealer
+	now          func() time.Time
 	log          *slog.Logger
 
 	mux     *chi.Mux
@@ -87,7 +89,7 @@ func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
 		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
-		log: o.Log, idempotency: o.Idempotency,
+		sealer: o.Sealer, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},
@@ -117,6 +119,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	forwarded := s.forwarded(x, r)
+	if s.probed(x, r, forwarded) {
+		return
+	}
+	s.warnUntrusted(x, r)
 	x.client.Address = forwarded.address
 	ctx = ratelimit.WithClient(ctx, x.client.Address)
 	x.client.SameOrigin = s.sameOrigin(r, forwarded.host)

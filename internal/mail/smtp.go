@@ -90,17 +90,9 @@ func loopback(host string) bool {
 // Send delivers one mail. A 5xx answer to sender, recipient or message is permanent. An earlier error, such as a failed
 // login, is temporary, because the operator can correct it.
 func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) {
-	// The library leaves the connection open when the greeting or the login fails, and ignores ctx after connecting.
-	// Cancelling this context closes the connection in both cases.
 	ctx, closeConnection := context.WithCancel(ctx)
 	defer closeConnection()
-	dialer, err := s.client(func(dialing context.Context, network, address string) (net.Conn, error) {
-		conn, err := s.dial(dialing, network, address)
-		if err == nil {
-			context.AfterFunc(ctx, func() { conn.Close() })
-		}
-		return conn, err
-	})
+	dialer, err := s.client(s.closing(ctx))
 	if err != nil {
 		return "", fmt.Errorf("configure SMTP: %w", err)
 	}
@@ -122,6 +114,58 @@ func (s *SMTP) Send(ctx context.Context, e Envelope) (answer string, err error) 
 	_ = client.UpdateDeadline(quitTimeout)
 	_ = client.Quit()
 	return answer, nil
+}
+
+// Causes of an error of Try, besides an unreachable server.
+var (
+	ErrLogin  = errors.New("the mail server refuses the login")
+	ErrSender = errors.New("the mail server refuses the sender")
+	ErrTLS    = errors.New("the mail server does not speak the TLS that is asked for")
+)
+
+// Try connects, logs in and offers a mail of from, which it does not send.
+// Errors: ErrLogin, ErrSender, ErrTLS, or those of the connection.
+func (s *SMTP) Try(ctx context.Context, from string) error {
+	ctx, closeConnection := context.WithCancel(ctx)
+	defer closeConnection()
+	dialer, err := s.client(s.closing(ctx))
+	if err != nil {
+		return fmt.Errorf("configure SMTP: %w", err)
+	}
+	client, err := dialer.DialToSMTPClientWithContext(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", s.trouble(err), err)
+	}
+	if err := client.Mail("<" + from + ">"); err != nil {
+		return fmt.Errorf("%w: %w", ErrSender, refusal(err))
+	}
+	_ = client.UpdateDeadline(quitTimeout)
+	_ = client.Quit()
+	return nil
+}
+
+// trouble returns what a failure to connect and log in means.
+func (s *SMTP) trouble(err error) error {
+	var answer *textproto.Error
+	switch {
+	case errors.As(err, &answer) && answer.Code >= 530 && answer.Code <= 538, errors.Is(err, gomail.ErrNoSupportedAuthDiscovered):
+		return ErrLogin
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "STARTTLS"):
+		return ErrTLS
+	}
+	return fmt.Errorf("connect to %s", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+}
+
+// closing returns a dialer whose connections end with ctx. The library leaves the connection open when the greeting or the login fails,
+// and ignores ctx after connecting.
+func (s *SMTP) closing(ctx context.Context) gomail.DialContextFunc {
+	return func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := s.dial(dialing, network, address)
+		if err == nil {
+			context.AfterFunc(ctx, func() { conn.Close() })
+		}
+		return conn, err
+	}
 }
 
 func (s *SMTP) dial(ctx context.Context, network, address string) (net.Conn, error) {

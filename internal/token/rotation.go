@@ -130,6 +130,17 @@ func (r *KeyRing) List(ctx context.Context) ([]Key, error) {
 	return keys, nil
 }
 
+// Shut returns how many keys there are, and the identifiers of those in use that the secret keys of this process do not decrypt.
+func (r *KeyRing) Shut(ctx context.Context) (all int, shut []string, err error) {
+	keys, err := r.List(ctx)
+	for _, k := range keys {
+		if k.sealedShut && k.usable(r.now()) {
+			shut = append(shut, k.KID)
+		}
+	}
+	return len(keys), shut, err
+}
+
 // change runs fn under a table lock, notifies all replicas with the notice unless it is empty, and reloads.
 func (r *KeyRing) change(ctx context.Context, fn func(tx database.Tx) (notice string, err error)) error {
 	err := r.db.InTx(ctx, func(tx database.Tx) error {

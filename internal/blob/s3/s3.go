@@ -54,16 +54,9 @@ var _ blob.Store = (*Store)(nil)
 
 // New opens the bucket of o, which must exist.
 func New(ctx context.Context, o Options) (*Store, error) {
-	transport, err := minio.DefaultTransport(o.secure())
+	core, err := o.connect(maxRetries)
 	if err != nil {
-		return nil, fmt.Errorf("open blob store: %w", err)
-	}
-	transport.MaxIdleConnsPerHost = 64
-	core, err := minio.NewCore(o.Endpoint.Host, &minio.Options{
-		Creds: o.credentials(), Secure: o.secure(), Region: o.Region, Transport: transport, MaxRetries: maxRetries,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open blob store: %w", err)
+		return nil, err
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -72,16 +65,40 @@ func New(ctx context.Context, o Options) (*Store, error) {
 	if err := s.spools.prepare(); err != nil {
 		return nil, fmt.Errorf("open blob store: %w", err)
 	}
+	if err := checkBucket(ctx, core, o); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// connect returns a client of the service. It sends nothing.
+func (o Options) connect(retries int) (*minio.Core, error) {
+	transport, err := minio.DefaultTransport(o.secure())
+	if err != nil {
+		return nil, fmt.Errorf("open blob store: %w", err)
+	}
+	transport.MaxIdleConnsPerHost = 64
+	core, err := minio.NewCore(o.Endpoint.Host, &minio.Options{
+		Creds: o.credentials(), Secure: o.secure(), Region: o.Region, Transport: transport, MaxRetries: retries,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open blob store: %w", err)
+	}
+	return core, nil
+}
+
+// checkBucket returns an error when the bucket is not reached or does not exist.
+func checkBucket(ctx context.Context, core *minio.Core, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	exists, err := core.BucketExists(ctx, o.Bucket)
 	if err != nil {
-		return nil, fmt.Errorf("open blob store: bucket %s at %s: %w", o.Bucket, o.Endpoint.Host, err)
+		return fmt.Errorf("open blob store: bucket %s at %s: %w", o.Bucket, o.Endpoint.Host, err)
 	}
 	if !exists {
-		return nil, fmt.Errorf("open blob store: there is no bucket %s at %s: create it first", o.Bucket, o.Endpoint.Host)
+		return fmt.Errorf("open blob store: there is no bucket %s at %s: create it first", o.Bucket, o.Endpoint.Host)
 	}
-	return s, nil
+	return nil
 }
 
 // Empty reports whether the bucket holds none of the store's objects, as when another bucket is configured than before.

@@ -96,6 +96,25 @@ func New(ctx context.Context, url string, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Try returns how long the server at url takes for an answer. It does what a request does: it runs a script.
+func Try(ctx context.Context, url string) (time.Duration, error) {
+	options, err := client.ParseURL(url)
+	if err != nil {
+		return 0, errURL
+	}
+	logging.Disable()
+	options.MaxRetries, options.DialerRetries, options.ContextTimeoutEnabled, options.DialTimeout = -1, 1, true, answerWithin
+	options.Protocol, options.DisableIdentity = 2, true
+	c := client.NewClient(options)
+	defer func() { _ = c.Close() }()
+	if err := c.Set(ctx, keyPrefix+"ping", 1, time.Minute).Err(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = c.Eval(ctx, "return redis.call('GET', KEYS[1])", []string{keyPrefix + "ping"}).Err()
+	return time.Since(began), err
+}
+
 // Close closes the connections.
 func (s *Store) Close() error { return s.client.Close() }
 

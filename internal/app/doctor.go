@@ -1,0 +1,200 @@
+package app
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	netmail "net/mail"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/blob/s3"
+	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/doctor"
+	"github.com/consign-dev/consign/internal/doctor/probe"
+	"github.com/consign-dev/consign/internal/hosts"
+	"github.com/consign-dev/consign/internal/identity"
+	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
+	identityservice "github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/kms"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/scan"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const doctorConnections = 4 // to the database
+
+// DoctorOptions replace parts of the world for tests. The zero value is the real world.
+type DoctorOptions struct {
+	Now       func() time.Time
+	Space     func(dir string) (free, size int64, err error)
+	Resolver  doctor.Resolver
+	Roots     *x509.CertPool
+	OpenFiles func() uint64
+	Examine   func(context.Context) (database.Examination, error)
+}
+
+// OpenDoctor returns the checks of an installation that may be broken: unlike New, it does not need a database or a storage. It creates
+// neither a secret key nor a private cluster. Errors: settings that name no service.
+func OpenDoctor(ctx context.Context, cfg config.Config, o DoctorOptions) (_ *doctor.Doctor, closeAll func() error, err error) {
+	var db *database.DB
+	opened, reached := Database{}, missingCluster(cfg)
+	if reached == nil {
+		opened, reached = OpenDatabase(ctx, cfg, slog.New(slog.DiscardHandler))
+	}
+	if reached == nil {
+		db, reached = database.New(ctx, opened.URL, doctorConnections)
+	}
+	d, err := newDoctor(cfg, db, opened.URL, o)
+	closeAll = func() error {
+		if db != nil {
+			db.Close()
+		}
+		return opened.Close()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, closeAll())
+	}
+	d.DatabaseError = reached
+	return d, closeAll, nil
+}
+
+// missingCluster returns an error when no server has run in the data directory that would hold the private database.
+func missingCluster(cfg config.Config) error {
+	if cfg.DatabaseURL != "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(cfg.DataDir, ClusterDir)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("CONSIGN_DATABASE_URL is not set, and no server has run in %s", cfg.DataDir)
+	}
+	return nil
+}
+
+// Doctor returns the checks of this installation, for the console.
+func (a *App) Doctor() (*doctor.Doctor, error) {
+	return newDoctor(a.config, a.DB, a.database.URL, DoctorOptions{Now: a.now, Space: a.options.Space})
+}
+
+func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOptions) (*doctor.Doctor, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Resolver == nil {
+		o.Resolver = net.DefaultResolver
+	}
+	if o.OpenFiles == nil {
+		o.OpenFiles = probe.OpenFiles
+	}
+	d := doctor.Options{
+		PublicURL: c.PublicURL, RequireHTTPS: c.RequireHTTPS, OwnTLS: c.TLSCert != "", TrustedProxies: c.TrustedProxies, AdminListen: c.AdminListen, Uploads: c.Uploads,
+		PreviousKey: len(c.SecretKeyPrevious) > 0, Database: db, OwnDatabase: c.DatabaseURL == "", MaxConnections: c.DatabaseMaxConnections, Examine: o.Examine,
+		ListenURL: c.ListenDatabaseURL, DataDir: c.DataDir, KMS: kms.Parse(c.KMSCommand), RedisURL: c.RedisURL,
+		Floor: floor.Options{Bytes: c.StorageFloor.Bytes, Percent: c.StorageFloor.Percent, Measure: o.Space},
+		Now:   o.Now, Roots: o.Roots, Resolver: o.Resolver, OpenFiles: o.OpenFiles, Secrets: secretsOf(c),
+	}
+	if d.ListenURL == "" {
+		d.ListenURL = databaseURL
+	}
+	file := filepath.Join(c.DataDir, config.SecretFile)
+	if _, err := os.Stat(file); err == nil || len(c.SecretKey) == 0 {
+		d.SecretFile = file
+	}
+	if from, err := netmail.ParseAddress(c.MailFrom); err == nil {
+		d.MailFrom = from.Address
+	}
+	if err := doctorKeys(c, db, &d); err != nil {
+		return nil, err
+	}
+	if err := doctorServices(c, &d); err != nil {
+		return nil, err
+	}
+	return doctor.New(d), nil
+}
+
+// doctorKeys sets what needs the secret key or the database.
+func doctorKeys(c config.Config, db *database.DB, d *doctor.Options) error {
+	if db != nil {
+		d.FreeOrganization = func(ctx context.Context) (bool, error) {
+			h, err := identityservice.ResolveHost(ctx, identitypostgres.New(db), hosts.Normalize(c.PublicURL.Host))
+			if errors.Is(err, identity.ErrNoHost) {
+				return false, nil
+			}
+			return h.Free && h.Own, err
+		}
+		d.Wrapped = func(ctx context.Context) (wrapped []byte, err error) {
+			_, err = database.Setting(ctx, db.Pool, objectKeySetting, &wrapped)
+			return wrapped, err
+		}
+	}
+	if len(c.SecretKey) == 0 {
+		return nil
+	}
+	sealer, err := seal.New(c.SecretKey, c.SecretKeyPrevious)
+	if err != nil {
+		return fmt.Errorf("CONSIGN_SECRET_KEY: %w", err)
+	}
+	d.Sealer = sealer
+	if db != nil {
+		d.SealedKeys = token.NewKeyRing(db, sealer, token.KeyPolicy{}, d.Now, slog.New(slog.DiscardHandler)).Shut
+	}
+	return nil
+}
+
+// doctorServices sets mail server, scanner and storage. Errors: settings that name no such service.
+func doctorServices(c config.Config, d *doctor.Options) (err error) {
+	if c.SMTPURL != "" {
+		if d.SMTP, err = mail.NewSMTP(c.SMTPURL); err != nil {
+			return err
+		}
+	}
+	if c.ScannerURL != "" {
+		if d.Scanner, err = scan.New(c.ScannerURL, scan.Options{Limit: 1, Timeout: 10 * time.Second}); err != nil {
+			return fmt.Errorf("CONSIGN_SCANNER_URL %w", err)
+		}
+	}
+	u, err := url.Parse(c.StorageURL)
+	if err != nil {
+		return errors.New("CONSIGN_STORAGE_URL is not a URL") // err would contain the secret
+	}
+	if u.Scheme != "s3" {
+		d.StorageDir = filepath.FromSlash(u.Path)
+		return nil
+	}
+	bucket, err := s3.Parse(c.StorageURL)
+	if err != nil {
+		return fmt.Errorf("CONSIGN_STORAGE_URL %w", err)
+	}
+	bucket.SpoolDir, d.Bucket = filepath.Join(c.DataDir, "spool"), &bucket
+	return nil
+}
+
+// secretsOf returns the secrets in the settings, which no finding may contain.
+func secretsOf(c config.Config) []string {
+	var all []string
+	for _, key := range [][]byte{c.SecretKey, c.SecretKeyPrevious} {
+		all = append(all, base64.StdEncoding.EncodeToString(key))
+	}
+	for _, text := range []string{c.DatabaseURL, c.ListenDatabaseURL, c.RedisURL, c.SMTPURL, c.StorageURL} {
+		u, err := url.Parse(text)
+		if err != nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok {
+			all = append(all, password, url.QueryEscape(password))
+		}
+		if password := u.Query().Get("password"); password != "" {
+			all = append(all, password)
+		}
+	}
+	return all
+}

@@ -1,0 +1,6 @@
+//go:build !unix
+
+package probe
+
+// OpenFiles returns 0: the limit is unknown.
+func OpenFiles() uint64 { return 0 }
