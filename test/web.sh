@@ -17,7 +17,20 @@ CONSIGN_WEBHOOK_ALLOW=127.0.0.1 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STR
 pictures="$work/pictures"
 [ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
 mkdir -p "$pictures"
-node test/web/run.mjs "http://localhost:$port" "$work/var" "$pictures" "$@"
+status=0
+node test/web/run.mjs "http://localhost:$port" "$work/var" "$pictures" "$@" || status=$?
+stop_server
+
+case "$*" in "" | *malware*) # on a server with a scanner
+  scanner=$(free_port)
+  node test/web/clamd.mjs "$scanner" &
+  at_exit end $!
+  port=$(free_port)
+  CONSIGN_SCANNER_URL="clamd://127.0.0.1:$scanner" CONSIGN_RATE_LIMIT=off start_server "$work/scanned" "$port" "$(free_port)" --demo
+  node test/web/inspection.mjs "http://localhost:$port" "$work/scanned" "$pictures" "$@" || status=$?
+  ;;
+esac
 if [ "${SCREENSHOTS:-}" = on ] && command -v pngquant >/dev/null 2>&1; then # reduces the size to a third without visible loss
   pngquant --force --ext .png --skip-if-larger "$pictures"/*.png || [ $? -eq 98 ]
 fi
+exit "$status"

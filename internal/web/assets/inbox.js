@@ -192,7 +192,7 @@ function Detail({ summary, sent, onChange }) {
     setFull(body);
     if (unread) onChange({ ...summary, read: true });
   });
-  useEffect(() => { load.run(); }, [summary.state]);
+  useEffect(() => { load.run(); }, [summary.state, summary.malwareStatus]);
   const remove = useAction(async () => {
     await own("DELETE", `${transfer}/transfers/${summary.uid}`);
     announce(sent ? T("Revoked") : T("Deleted"));

@@ -46,7 +46,15 @@ show(() => {
     setState({ value, token: body.token, unlock });
   }
   useEffect(() => { begin.run(); }, []);
-  const { value, token } = state;
+  const { value, token, asks = 0 } = state;
+  useEffect(() => { // a link has no feed: ask until the files are checked
+    if (!token || value.malwareStatus !== "scanning") return undefined;
+    const wait = setTimeout(async () => {
+      const { body } = await call("GET", at, { token }).catch(() => ({ body: value }));
+      setState((now) => (now === state ? { ...state, value: body, asks: asks + 1 } : now));
+    }, 1000 * Math.min(30, 2 ** (asks + 1)));
+    return () => clearTimeout(wait);
+  }, [state]);
   if (begin.error && !value) return html`<${Gone} error=${begin.error} />`;
   if (!value) return html`<${Waiting} />`;
   if (!token) return html`<${Lock} value=${value} unlock=${unlock} />`;
