@@ -13,7 +13,7 @@ fi
 npm_ci test/web playwright-core
 npm_ci test/oidc oidc-provider
 
-CONSIGN_WEBHOOK_ALLOW=127.0.0.1 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STRANGER_SHARE=100 start_server_with_provider
+CONSIGN_ADMIN_CONSOLE=public CONSIGN_WEBHOOK_ALLOW=127.0.0.1 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STRANGER_SHARE=100 start_server_with_provider
 pictures="$work/pictures"
 [ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
 mkdir -p "$pictures"

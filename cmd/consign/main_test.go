@@ -244,6 +244,17 @@ func TestPersonAndMailbox(t *testing.T) {
 	do("person", "end-sessions", "bob@example.com")
 	do("person", "reset-factors", "bob@example.com")
 
+	refused("no such person", "admin", "add", "nobody@example.com")
+	do("admin", "add", "ann@example.com")
+	do("admin", "add", "ann@example.com") // changes nothing
+	if out := do("admin", "list"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "ann@example.com") || !strings.Contains(out, "the console refuses") {
+		t.Errorf("operators:\n%s", out)
+	}
+	do("admin", "remove", "ann@example.com")
+	if out := do("admin", "list"); strings.Contains(out, "ann@example.com") {
+		t.Errorf("operators, none left:\n%s", out)
+	}
+
 	refused("does not exist", "mailbox", "show", "ann@example.com")
 	if out := do("mailbox", "create", "ann@example.com", "dr-ann"); !strings.Contains(out, "/m/dr-ann") {
 		t.Errorf("mailbox created:\n%s", out)
@@ -255,7 +266,7 @@ func TestPersonAndMailbox(t *testing.T) {
 	refused("taken", "mailbox", "create", "bob@example.com", "DR-Ann")
 	do("mailbox", "create", "bob@example.com")
 
-	for _, want := range []string{"person.create", "person.verify", "mailbox.put", "factor.reset"} {
+	for _, want := range []string{"person.create", "person.verify", "mailbox.put", "factor.reset", "operator.add", "operator.remove"} {
 		if out := do("audit"); !strings.Contains(out, want) {
 			t.Errorf("the audit has no %s:\n%s", want, out)
 		}

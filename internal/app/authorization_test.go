@@ -11,8 +11,16 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
+)
+
+// operators and operatorChanges are the routes of the console: for operators with a second factor, and for those of them who have
+// signed in recently.
+var (
+	operators       = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview"}
+	operatorChanges = []string{}
 )
 
 // authorization is the table of who may call which route. It repeats the route tables on purpose: opening a route
@@ -100,6 +108,8 @@ var authorization = map[string][]string{
 		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/content", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/content",
 	},
 	"none cookie idcookie crossorigin uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},
+	"operator oldoperator": operators,
+	"operator":             operatorChanges,
 }
 
 // passers returns the callers that may call a route; false when the table has no row for it.
@@ -144,7 +154,7 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 	// The right kind of token that lacks something else gets the code of what is missing.
 	lacking := func(kind string, code int) func([]string) int {
 		return func(rule []string) int {
-			if slices.Contains(rule, kind) {
+			if slices.Contains(rule, kind) || kind == "access" && slices.Contains(rule, "operator") {
 				return code
 			}
 			return token.ErrKind.Code
@@ -163,7 +173,7 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 		{"id", mint(token.KindID, nil), wrongKind},
 		{"signup", mint(token.KindID, level0), lacking("id", token.ErrUnverified.Code)}, // ID token of authLevel 0
 		{"mfa", mint(token.KindMFA, nil), wrongKind},
-		{"access", mint(token.KindAccess, nil), wrongKind},
+		{"access", mint(token.KindAccess, nil), lacking("access", token.ErrNotOperator.Code)},
 		{"unverified", mint(token.KindAccess, level0), lacking("access", token.ErrUnverified.Code)}, // authLevel 0
 		{"factorless", mint(token.KindAccess, func(c *token.Claims) { c.FactorRequired = true }), lacking("access", token.ErrFactorRequired.Code)},
 		{"cookie", mint(token.KindAccess, nil), always(token.ErrMissing.Code)}, // an access token in the cookie acct
@@ -179,7 +189,8 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 
 // refusals are the codes of a refused caller. Whether the person, reservation or delivery exists is checked after
 // that.
-var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code}
+var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code,
+	token.ErrNotOperator.Code, token.ErrOperatorFactor.Code, token.ErrOperatorSession.Code}
 
 // present makes one call as one caller.
 func present(t *testing.T, s *testkit.Server, r httpapi.MountedRoute, path string, c caller) *testkit.Response {
@@ -257,4 +268,67 @@ func TestAuthorization(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOperatorAuthorization calls every route of the console with the sessions of real people. TestAuthorization has the other tokens.
+func TestOperatorAuthorization(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	operator, _ := s.SignUpOperator("olga@example.com")
+	addOrganization(t, s, "org.test")
+	addPerson(t, s, "ann@example.com", "org.test", identity.RoleOrganizationAdmin)
+	ann := signIn(s.Stranger().With("Host", "org.test"), "ann@example.com")
+	program := operator.As(operator.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{"organization:manage"}}).Want(http.StatusCreated)
+	former, _ := s.SignUpOperator("fred@example.com")
+	if err := s.App.Identity.RemoveOperator(t.Context(), "fred@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	single := mintAccess(t, s, "olga@example.com", func(c *token.Claims) { c.AuthLevel = 1 })
+	old := mintAccess(t, s, "olga@example.com", func(c *token.Claims) { c.AuthTime = s.Clock.Now().Add(-s.Config.YoungSession - time.Minute) })
+	for _, r := range s.App.API.Routes() {
+		name := r.Method + " " + r.Path
+		changes := slices.Contains(operatorChanges, name)
+		if r.Base != httpapi.OperatorBase {
+			if r.Auth.IsOperator() {
+				t.Errorf("%s is for operators, and not below %s", name, httpapi.OperatorBase)
+			}
+			continue
+		}
+		path := parameter.ReplaceAllString(r.Path, id.New[id.Transfer]().String())
+		for _, c := range []struct {
+			who  string
+			raw  string
+			want int // 0: passes
+		}{
+			{"the administrator of an organization", ann.Access, token.ErrNotOperator.Code},
+			{"an operator with one factor", single, token.ErrOperatorFactor.Code},
+			{"an operator of before", former.Access, token.ErrNotOperator.Code},
+			{"an API token of an operator", program.String("token"), token.ErrNoScope.Code},
+			{"an operator's ID token", operator.ID, token.ErrKind.Code},
+			{"an operator with an old session", old, map[bool]int{true: token.ErrOperatorSession.Code}[changes]},
+			{"an operator", operator.Access, 0},
+		} {
+			got := code(present(t, s, r, path, caller{name: c.who, token: c.raw}))
+			if refused := slices.Contains(append([]int{token.ErrNoScope.Code}, refusals...), got); refused != (c.want != 0) || refused && got != c.want {
+				t.Errorf("%s answers %s with %d, want %d", name, c.who, got, c.want)
+			}
+		}
+	}
+}
+
+// mintAccess returns an access token of a person with two factors and a recent login, as change leaves its claims.
+func mintAccess(t *testing.T, s *testkit.Server, email string, change func(*token.Claims)) string {
+	t.Helper()
+	p, err := s.App.Identity.ShowPerson(t.Context(), email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{Access: time.Hour}, s.Clock.Now)
+	c := token.Claims{Person: p.UID, Session: id.New[id.Session](), AuthLevel: 2, AuthTime: s.Clock.Now(), Email: email, EmailVerified: true, Epoch: 100}
+	change(&c)
+	raw, err := issuer.Issue(t.Context(), token.KindAccess, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

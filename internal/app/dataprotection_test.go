@@ -32,6 +32,7 @@ var retention = []retained{
 	{"identity.security_changes, identity.security_change_factors", "former addresses and second factors", "a link in a mail undoes a change", "{UNDO_LIFETIME}"},
 	{"identity.external_logins, identity.external_tokens", "sign-ins at a provider that are under way; fingerprints of used tokens", "federated sign-in, each token once", "{PREFLIGHT_TOKEN_LIFETIME}, tokens until they expire"},
 	{"identity.avatars, transfer.mailbox_pictures", "pictures of people, organizations and mailboxes", "pages and mails", "the account's, or until removed"},
+	{"identity.operators", "who operates the installation, since when", "authorization", "until the role or the account ends"},
 	{"identity.api_tokens", "name, scopes and hash of an API token; time and address of its last use", "access of programs", "until its expiry, at most 366 days, or its revocation"},
 	{"identity.webhooks", "address and sealed secret of a receiver; of an export target the user and sealed password", "messages to programs, copies of received transfers", "until deleted"},
 	{"identity.webhook_deliveries", "uids of an event and of its receivers, first bytes of the answer", "the log of a webhook; repeats", "the last 100 of each webhook that are delivered, and that are given up"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -219,10 +220,11 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		UploadPaths:      []string{c.TransferBasePath + "/public/mailbox/", c.TransferBasePath + "/reservations/"},
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
-		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load,
+		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load, Console: a.console(),
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	a.verifier.AcceptAPITokens(a.Identity)
+	a.verifier.AcceptOperators(a.Identity.IsOperator, c.YoungSession)
 	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
@@ -243,6 +245,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
+	a.mountConsole(identityAPI.OperatorRoutes())
 	if c.LegacyAPI {
 		a.mountLegacy(identityAPI, transferAPI)
 	}
@@ -261,10 +264,16 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		return err
 	}
 	for _, pattern := range pages.Patterns() {
+		if web.OfConsole(pattern) {
+			a.API.HandleConsole(pattern, pages)
+			continue
+		}
 		a.API.Handle(pattern, pages)
 	}
 	a.API.HandleUnknown(func(w http.ResponseWriter, r *http.Request) {
-		ofAPI := strings.HasPrefix(r.URL.Path, c.IdentityBasePath+"/") || strings.HasPrefix(r.URL.Path, c.TransferBasePath+"/")
+		ofAPI := slices.ContainsFunc([]string{c.IdentityBasePath, c.TransferBasePath, httpapi.OperatorBase}, func(base string) bool {
+			return strings.HasPrefix(r.URL.Path, base+"/")
+		})
 		if !ofAPI && web.PrefersHTML(r) {
 			pages.NotFound(w, r)
 			return

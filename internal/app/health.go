@@ -7,6 +7,8 @@ import (
 	"net/http/pprof"
 	"strings"
 	"time"
+
+	"github.com/consign-dev/consign/internal/config"
 )
 
 const readyTimeout = 2 * time.Second
@@ -53,12 +55,16 @@ func health(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text + "\n"))
 }
 
-// adminHandler serves health, metrics and, with CONSIGN_PPROF, profiles on the admin listener, which must not be public.
+// adminHandler serves health, metrics and, with CONSIGN_PPROF, profiles on the admin listener, which must not be public. Unless
+// CONSIGN_ADMIN_CONSOLE is off, everything else is what the public listener serves, and the console.
 func (a *App) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
 	mux.Handle("GET /metrics", a.metrics.Handler())
+	if a.config.AdminConsole != config.ConsoleOff {
+		mux.Handle("/", a.API.AdminHandler())
+	}
 	if !a.config.Pprof {
 		return mux
 	}

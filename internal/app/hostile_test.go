@@ -25,6 +25,7 @@ import (
 // world holds the targets of hostile requests and the persons who may access them.
 type world struct {
 	ann, sam     *testkit.Person // owner and administrator; holder of a reservation on Ann's mailbox
+	operator     string          // access token of an operator
 	organization string
 	values       map[string]string // path parameters
 }
@@ -43,7 +44,10 @@ func aim(t *testing.T, s *testkit.Server, n int) world {
 	transfer := done.Post(finished+"/confirm", nil).Want(http.StatusOK)
 	sam, reservation := reserve(at, "dr-ann", 10)
 	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
-	w := world{ann: ann, sam: sam, values: map[string]string{
+	if err := s.App.Identity.AddOperator(t.Context(), email); err != nil {
+		t.Fatal(err)
+	}
+	w := world{ann: ann, sam: sam, operator: mintAccess(t, s, email, func(*token.Claims) {}), values: map[string]string{
 		"/reservations/{uid}": reservation[strings.LastIndexByte(reservation, '/')+1:], "/transfers/{uid}": transfer.String("uid"),
 		"{objectUid}": ann.Get(s.Transfer + "/transfers/" + transfer.String("uid")).String("objects.0.uid"),
 		"{clientId}":  "a", "{key}": "dr-ann", "{address}": email, "{locale}": "de_DE", "{person}": profile.String("uid"),
@@ -72,6 +76,8 @@ func (w world) who(r httpapi.MountedRoute) *testkit.Person {
 		return w.sam
 	case r.Auth.Accepts(token.KindID):
 		return w.ann.As(w.ann.ID)
+	case r.Auth.IsOperator():
+		return w.ann.As(w.operator).With("Host", "localhost")
 	case r.Auth.Accepts(token.KindAccess):
 		return w.ann
 	}

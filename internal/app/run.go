@@ -130,7 +130,10 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	if err != nil {
 		return fmt.Errorf("listen (CONSIGN_LISTEN): %w", err)
 	}
-	admin := &http.Server{Handler: a.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, BaseContext: func(net.Listener) context.Context { return base }}
+	admin := &http.Server{
+		Handler: a.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: a.API.Connected,
+	}
 	adminListener, err := listen(ctx, a.options.Admin, a.config.AdminListen)
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for administration (CONSIGN_ADMIN_LISTEN): %w", err), listener.Close())

@@ -12,6 +12,13 @@ import (
 // Prefix is the prefix of all variable names.
 const Prefix = "CONSIGN_"
 
+// The values of Config.AdminConsole.
+const (
+	ConsoleOff      = "off"
+	ConsoleListener = "listener"
+	ConsolePublic   = "public"
+)
+
 // Config holds every setting (contract section 5 and the bracketed defaults of sections 1 to 4). The tags are:
 //   - env: the name without prefix
 //   - default: the value when unset or empty
@@ -25,6 +32,7 @@ type Config struct {
 	PublicURL        *url.URL       `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
 	Listen           string         `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
 	AdminListen      string         `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health and profiles (with CONSIGN_PPROF); keep it private."`
+	AdminConsole     string         `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
 	ShutdownDelay    time.Duration  `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
 	IdentityBasePath string         `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
 	TransferBasePath string         `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`

@@ -44,6 +44,9 @@ func (b Body) Limit() int64 {
 	return int64(b)
 }
 
+// OperatorBase is the base path of the console's API (contract 9), whose routes each domain has in its own route table.
+const OperatorBase = "/admin/v1"
+
 // AnyType in Produces stands for content whose type only the handler knows.
 const AnyType = "*/*"
 

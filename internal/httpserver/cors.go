@@ -57,8 +57,8 @@ func (s *Server) forUploads(r *http.Request) bool {
 
 // sameOrigin reports whether the client's browser says that a page of the request's own origin sends it: Sec-Fetch-Site, which
 // scripts cannot set, is same-origin, and Origin is the host's own. GET and HEAD of the same origin carry no Origin. A port is
-// compared with that of the request and of the public URL, because proxies leave it out of Host.
-func (s *Server) sameOrigin(r *http.Request, host string) bool {
+// compared with that of the request and of base, because proxies leave it out of Host.
+func (s *Server) sameOrigin(r *http.Request, host string, base *url.URL) bool {
 	if site := r.Header["Sec-Fetch-Site"]; len(site) != 1 || site[0] != "same-origin" {
 		return false
 	}
@@ -67,14 +67,14 @@ func (s *Server) sameOrigin(r *http.Request, host string) bool {
 		return r.Method == http.MethodGet || r.Method == http.MethodHead
 	}
 	u, err := url.Parse(origin[0])
-	if err != nil || len(origin) != 1 || u.Scheme+"://"+u.Host != origin[0] || u.Scheme != s.publicURL.Scheme {
+	if err != nil || len(origin) != 1 || u.Scheme+"://"+u.Host != origin[0] || u.Scheme != base.Scheme {
 		return false
 	}
 	host = strings.ToLower(host)
 	if u.Host == host {
 		return true
 	}
-	return u.Port() == s.publicURL.Port() && u.Hostname() == host
+	return u.Port() == base.Port() && u.Hostname() == host
 }
 
 func isPreflight(r *http.Request) bool {

@@ -27,6 +27,7 @@ type exchange struct {
 	origin  string // the allowed Origin, "" without one
 	trusted bool   // the peer is a trusted proxy
 	probe   bool
+	admin   bool // the request came to the admin listener
 
 	status     int // 0 until the header is written
 	lateStatus int // status of an error that came after the header had been written

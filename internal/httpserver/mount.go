@@ -93,6 +93,9 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if route.Gone {
 		return fault.ErrGone
 	}
+	if route.Auth.IsOperator() && !s.hasConsole(x) {
+		return fault.ErrNotFound
+	}
 	caller, err := s.identify(x, r, route.Auth)
 	if err != nil {
 		return err

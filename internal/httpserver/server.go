@@ -48,6 +48,7 @@ type Options struct {
 	Classify         func(error) error  // maps errors of libraries to faults and returns others unchanged: database.Classify
 	Idempotency      *idempotency.Store // answers of requests with Idempotency-Key; nil: the header is ignored
 	Maintenance      func() bool        // whether consign maintenance is on
+	Console          Console            // where the routes and pages of operators exist
 	Stopping         func() bool        // whether the server is shutting down: answers then close their connections
 	Observe          func(Finished)     // is called for each finished request except health checks
 	Now              func() time.Time
@@ -71,6 +72,7 @@ type Server struct {
 	classify     func(error) error
 	idempotency  *idempotency.Store
 	maintenance  func() bool
+	console      Console
 	stopping     func() bool
 	observe      func(Finished)
 	sealer       *seal.Sealer
@@ -88,7 +90,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
-		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, stopping: o.Stopping, observe: o.Observe,
+		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, console: o.Console, stopping: o.Stopping, observe: o.Observe,
 		sealer: o.Sealer, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
@@ -106,11 +108,14 @@ func New(o Options) *Server {
 }
 
 // Handler returns the handler for an http.Server.
-func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, false) })
+}
 
-// serve takes every request up to the router. Server.call continues for a route.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+// serve takes every request up to the router. Server.call continues for a route. admin: it came to the admin listener.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, admin bool) {
 	x := s.begin(w, r)
+	x.admin = admin
 	defer s.end(x, r) // recovers from panics and writes the access log
 	ctx := requestid.With(r.Context(), x.id)
 	if probe, ok := s.probes[r.URL.Path]; ok {
@@ -125,7 +130,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.warnUntrusted(x, r)
 	x.client.Address = forwarded.address
 	ctx = ratelimit.WithClient(ctx, x.client.Address)
-	x.client.SameOrigin = s.sameOrigin(r, forwarded.host)
+	x.client.SameOrigin = s.sameOrigin(r, forwarded.host, s.originOf(x, forwarded))
 	err := s.admit(ctx, x, r, forwarded)
 	r = r.WithContext(token.WithCaller(ctx, token.Caller{Client: x.client}))
 	if err != nil {
@@ -211,13 +216,19 @@ const maintenanceRetry = time.Minute
 func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forwarding) error {
 	if f.https {
 		x.Header().Set("Strict-Transport-Security", s.hsts)
-	} else if s.requireHTTPS {
+	} else if s.requireHTTPS && !(x.admin && f.address.IsLoopback()) {
 		return errNoHTTPS
 	}
-	host, hostErr := s.hosts.Resolve(ctx, f.host)
+	name := f.host
+	if x.admin {
+		name = s.publicURL.Hostname()
+	}
+	host, hostErr := s.hosts.Resolve(ctx, name)
 	x.client.Host = host
-	s.allowOrigin(x, r, host)
-	if s.maintenance != nil && s.maintenance() {
+	if !x.admin {
+		s.allowOrigin(x, r, host)
+	}
+	if s.maintenance != nil && s.maintenance() && !x.admin {
 		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
 	}
 	return hostErr

@@ -97,3 +97,12 @@ const (
 	LevelOne        = 1 // one factor
 	LevelTwo        = 2 // two factors
 )
+
+// Operator is a person who operates the installation (contract 9.1).
+type Operator struct {
+	Person    id.Person
+	Name      string
+	Address   string
+	AddedAt   time.Time
+	HasFactor bool // the person has a second factor; without one the console refuses
+}

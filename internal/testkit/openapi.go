@@ -23,6 +23,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"github.com/consign-dev/consign/api"
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // Documents are the OpenAPI documents by the base path they are mounted at.
@@ -35,18 +36,18 @@ func LoadDocuments(t testing.TB, identityBase, transferBase string) Documents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Documents{identityBase: parsed[0], transferBase: parsed[1]}
+	return Documents{identityBase: parsed[0], transferBase: parsed[1], httpapi.OperatorBase: parsed[2]}
 }
 
-// parseDocuments reads and validates both documents once in a test process: it takes longer than starting a server. Nobody changes them.
-var parseDocuments = sync.OnceValues(func() (docs [2]*openapi3.T, err error) {
-	for i, raw := range [][]byte{api.IdentityV3(), api.TransferV2()} {
+// parseDocuments reads and validates all documents once in a test process: it takes longer than starting a server. Nobody changes them.
+var parseDocuments = sync.OnceValues(func() (docs [3]*openapi3.T, err error) {
+	for i, raw := range [][]byte{api.IdentityV3(), api.TransferV2(), api.AdminV1()} {
 		doc, err := openapi3.NewLoader().LoadFromData(raw)
 		if err == nil {
 			err = doc.Validate(context.Background(), openapi3.IsOpenAPI31OrLater())
 		}
 		if err != nil {
-			return docs, fmt.Errorf("OpenAPI document %s: %w", []string{"identity-v3.yaml", "transfer-v2.yaml"}[i], err)
+			return docs, fmt.Errorf("OpenAPI document %s: %w", []string{"identity-v3.yaml", "transfer-v2.yaml", "admin-v1.yaml"}[i], err)
 		}
 		for _, item := range doc.Paths.Map() {
 			for _, server := range item.Servers { // the kit asks by path

@@ -20,7 +20,7 @@ var kindNames = []struct {
 
 // Auth is the rule of a route: which kinds of tokens it accepts and under which conditions. Its upper half are scopes of
 // API tokens. Methods return a changed copy.
-type Auth uint32
+type Auth uint64
 
 // None is the Auth of a route without authentication, which ignores any token. Each Need accepts tokens of one kind.
 const (
@@ -41,6 +41,8 @@ const (
 	verified
 	withoutFactor
 	sessionCookie
+	operator
+	young
 
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
@@ -80,6 +82,16 @@ func (a Auth) Verified() Auth { return a | verified }
 // WithoutFactor admits access tokens whose owner lacks a second factor that the organization demands (contract 3.2).
 func (a Auth) WithoutFactor() Auth { return a | withoutFactor }
 
+// Operator demands that the caller is an operator of the installation who signed in with a second factor (contract 9.1). Such a route
+// exists only where the console does.
+func (a Auth) Operator() Auth { return a | operator }
+
+// Young also demands that an operator has signed in, or proved that again, within CONSIGN_YOUNG_SESSION.
+func (a Auth) Young() Auth { return a | young }
+
+// IsOperator reports whether only operators may call the route.
+func (a Auth) IsOperator() bool { return a&operator != 0 }
+
 // Accepts reports whether tokens of kind k are accepted.
 func (a Auth) Accepts(k Kind) bool {
 	if k == KindAPI {
@@ -118,7 +130,7 @@ func (a Auth) String() string {
 	for _, m := range []struct {
 		bit  Auth
 		name string
-	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}} {
+	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}

@@ -26,6 +26,12 @@ var (
 	ErrScope = fault.New(403904, "Authorization: the API token lacks a scope")
 	// ErrNoScope: the route accepts no API tokens.
 	ErrNoScope = fault.New(403905, "Authorization: API tokens are not accepted here")
+	// ErrNotOperator: the person is no operator of the installation (contract 9.1).
+	ErrNotOperator = fault.New(403907, "you are not an operator of this installation; consign admin add makes one")
+	// ErrOperatorFactor: the operator's session has one factor only.
+	ErrOperatorFactor = fault.New(403908, "operators sign in with a second factor: set one up, then log in with it")
+	// ErrOperatorSession: the operator signed in too long ago for a change.
+	ErrOperatorSession = fault.New(403909, "your last login is too long ago for a change; POST /admin/v1/session proves who you are again")
 	// ErrUnknownKey: the kid to revoke is not in the key ring.
 	ErrUnknownKey = fault.New(404901, "kid: there is no such signing key")
 )

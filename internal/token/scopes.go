@@ -26,7 +26,7 @@ var Scopes = []Scope{
 }
 
 // firstScope is the bit of the first of Scopes.
-const firstScope Auth = 1 << 16
+const firstScope Auth = 1 << 32
 
 // For also accepts API tokens that have one of the scopes.
 func (a Auth) For(scopes ...Scope) Auth {

@@ -29,6 +29,7 @@ type Verifier struct {
 	cache       tokenCache
 	cookie      string       // name of the session cookie; empty: none is accepted
 	api         *apiVerifier // nil: no API tokens are accepted
+	operators   operators
 }
 
 // NewVerifier returns a Verifier of the tokens that an Issuer with the same issuerURL and namespace signs.
@@ -142,8 +143,8 @@ func sameAudience(got, want []string) bool {
 // reads the Authorization header, or a cookie when there is no header and the rule accepts the cookie: acct with an access
 // token, or the session cookie with an ID token.
 //
-// Errors: those of Verify, ErrMissing, ErrCrossOrigin, ErrKind, ErrNoScope, ErrScope, ErrUnverified, ErrFactorRequired. From ErrKind on it
-// also returns the verified caller.
+// Errors: those of Verify, ErrMissing, ErrCrossOrigin, ErrKind, ErrNoScope, ErrScope, ErrUnverified, ErrFactorRequired, ErrNotOperator,
+// ErrOperatorFactor, ErrOperatorSession. From ErrKind on it also returns the verified caller.
 func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	anonymous := Caller{Client: CallerFrom(r.Context()).Client}
 	if a&anyKind == 0 {
@@ -187,7 +188,10 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 	if !a.Accepts(c.Kind) || inCookie != "" && c.Kind != inCookie {
 		return c, ErrKind
 	}
-	return c, a.permit(c)
+	if err := a.permit(c); err != nil || !a.IsOperator() {
+		return c, err
+	}
+	return c, v.operators.permit(r.Context(), c, a, v.now())
 }
 
 // permit applies the rules about authLevel and second factor.

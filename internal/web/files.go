@@ -118,6 +118,7 @@ func (p *Pages) handleFiles() {
 	}
 	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, revalidate))
 	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, revalidate))
+	p.handle("/api/admin-v1.yaml", file("admin-v1.yaml", api.AdminV1, revalidate))
 }
 
 // securityText serves security.txt (RFC 9116): where to report a vulnerability. RFC 9116, 2.5.5 wants an expiry less than a

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,11 @@ func ownScripts(t *testing.T) []string {
 	if err != nil || len(upload) < 5 {
 		t.Fatal(upload, err)
 	}
-	return append(names, upload...)
+	console, err := fs.Glob(os.DirFS("assets"), "admin/*.js")
+	if err != nil || len(console) < 2 {
+		t.Fatal(console, err)
+	}
+	return slices.Concat(names, upload, console)
 }
 
 // The scripts never make markup or code from strings. For those in vendor only the policy guarantees it.
@@ -89,7 +94,7 @@ func TestReferenceShowsEveryOperation(t *testing.T) {
 	t.Parallel()
 	text := ask(t, pages(t), "GET", "/api/").body
 	operation := regexp.MustCompile(`(?m)^      operationId: (\S+)`)
-	found := operation.FindAllSubmatch(append(append([]byte{}, api.IdentityV3()...), api.TransferV2()...), -1)
+	found := operation.FindAllSubmatch(slices.Concat(api.IdentityV3(), api.TransferV2(), api.AdminV1()), -1)
 	if len(found) < 30 {
 		t.Fatalf("%d operations", len(found))
 	}

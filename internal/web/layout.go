@@ -11,7 +11,7 @@ import (
 func (v view) layout() g.Node {
 	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer), h.Data("password-minimum", v.PasswordMinimum),
 		v.head(),
-		h.Body(h.Class("page-"+v.Script),
+		h.Body(h.Class("page-"+strings.ReplaceAll(v.Script, "/", "-")),
 			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),
 			h.Header(h.Class("top"),
 				h.A(h.Class("brand"), h.Href("/"), mark(), h.Span(g.Text(v.Product))),
@@ -27,6 +27,7 @@ func (v view) layout() g.Node {
 				v.Body),
 			v.foot(),
 			g.If(v.Waits, v.stylesheet()),
+			g.If(v.OwnStyle != "", h.Link(h.Rel("stylesheet"), h.Href(v.Assets+v.OwnStyle))),
 			h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations))),
 	))
 }

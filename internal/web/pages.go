@@ -17,13 +17,16 @@ import (
 type entry struct {
 	pattern string
 	script  string // name of its module, without .js
+	style   string // path of its own stylesheet below assets; empty: none
 	title   func(p i18n.Printer) string
 	lead    func(p i18n.Printer) string          // says what the page, or the link to it, is for
 	body    func(p i18n.Printer) (g.Node, error) // content rendered by the server; nil: none
 }
 
 // entries are the pages of contract 8 except /api/, which reference.go has.
-var entries = []entry{
+var entries = slices.Concat(publicEntries, consoleEntries)
+
+var publicEntries = []entry{
 	{pattern: "/", script: "home",
 		title: func(i18n.Printer) string { return "" },
 		lead:  func(p i18n.Printer) string { return p.T("Hand over files of any size, exactly as they are.") }},
@@ -132,6 +135,7 @@ type view struct {
 	Locales      []localeName
 	Assets       string // path of the assets, with a slash at the end
 	Style        string // rules of the first paint
+	OwnStyle     string // path of the page's own stylesheet; empty: none
 	Script       string
 	Waits        bool     // the script renders the content; show a loading notice until then
 	Modules      []string // imports of the script, for modulepreload
@@ -167,7 +171,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	}
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
+		Assets: p.assets.path(), Style: p.assets.style(), OwnStyle: e.style, Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}

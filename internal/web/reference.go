@@ -64,7 +64,7 @@ func (p *Pages) handleReference() {
 		script:  referenceScript,
 		title:   func(t i18n.Printer) string { return t.T("API reference") },
 		lead: func(t i18n.Printer) string {
-			return t.T("This server has two APIs, each described by an OpenAPI document:")
+			return t.T("The APIs of this server, each described by an OpenAPI document:")
 		},
 		body: func(i18n.Printer) (g.Node, error) { return rendered() },
 	}
@@ -79,7 +79,7 @@ func renderReference() (g.Node, error) {
 	for _, source := range []struct {
 		file    string
 		content []byte
-	}{{"identity-v3.yaml", api.IdentityV3()}, {"transfer-v2.yaml", api.TransferV2()}} {
+	}{{"identity-v3.yaml", api.IdentityV3()}, {"transfer-v2.yaml", api.TransferV2()}, {"admin-v1.yaml", api.AdminV1()}} {
 		d, err := readDocument(source.content)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", source.file, err)

@@ -21,6 +21,7 @@ import { dropTests } from "./drop.mjs";
 import { tokenTests } from "./tokens.mjs";
 import { passkeyTests } from "./passkeys.mjs";
 import { webhookTests } from "./webhooks.mjs";
+import { consoleTests } from "./console.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -43,4 +44,5 @@ await devicesTests();
 await journeyTests();
 await tokenTests();
 await webhookTests();
+await consoleTests();
 await finish();

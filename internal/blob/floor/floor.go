@@ -33,8 +33,8 @@ type Options struct {
 
 // State is the result of the last measurement.
 type State struct {
-	Free, Floor int64 // bytes
-	Known       bool  // there was a measurement
+	Free, Size, Floor int64 // bytes
+	Known             bool  // there was a measurement
 }
 
 // Low reports whether uploads are refused.
@@ -79,7 +79,7 @@ func (v *Volume) Measure() State {
 		v.options.Log.Debug("free space not measured", "directory", v.options.Dir, "error", err)
 		return v.State()
 	}
-	s := State{Free: free, Floor: v.options.floor(size), Known: true}
+	s := State{Free: free, Size: size, Floor: v.options.floor(size), Known: true}
 	v.last.Store(&s)
 	v.report(s)
 	return s

@@ -12,6 +12,9 @@ export const identity = root.dataset.identity ?? "/id/v3";
 /** Base path of the transfer API. */
 export const transfer = root.dataset.transfer ?? "/transfer/v2";
 
+/** Whether a URL is of the identity API, or of a part of the operators' API that has its codes. @param {string} url */
+const ofIdentity = (url) => url.startsWith(identity) || /^\/admin\/v1\/(session|people|org)/.test(url);
+
 /** An error answer of an API; status 0 means that there was no answer. `message` is a sentence for the page. */
 export class Failure extends Error {
   /**
@@ -20,8 +23,8 @@ export class Failure extends Error {
    *   in seconds from Retry-After, `alternate` from the Link header
    */
   constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
-    super(errorSentence(url.startsWith(identity), status, code, wait));
-    this.fromIdentity = url.startsWith(identity);
+    super(errorSentence(ofIdentity(url), status, code, wait));
+    this.fromIdentity = ofIdentity(url);
     this.status = status;
     this.code = code;
     this.details = details;

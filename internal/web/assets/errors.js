@@ -15,6 +15,9 @@ export const TokenCode = Object.freeze({
   UNVERIFIED: 403901,
   FACTOR_REQUIRED: 403902,
   CROSS_ORIGIN: 403903,
+  NOT_OPERATOR: 403907,
+  OPERATOR_FACTOR: 403908,
+  OPERATOR_SESSION: 403909,
   UNKNOWN_KEY: 404901,
 });
 
@@ -158,6 +161,8 @@ const tokenSentences = {
   [TokenCode.UNVERIFIED]: () => T("Please confirm your email address first."),
   [TokenCode.FACTOR_REQUIRED]: () => T("Your organization requires a second factor. Set one up on the account page."),
   [TokenCode.CROSS_ORIGIN]: () => T("Your browser is too old for this. Please update it and reload the page."),
+  [TokenCode.NOT_OPERATOR]: () => T("This page is for the operators of this installation."),
+  [TokenCode.OPERATOR_FACTOR]: () => T("Operators need a second factor. Set one up on the account page, then sign in with it."),
 };
 
 /** Sentences for IdentityCode. @type {Record<number, () => string>} */

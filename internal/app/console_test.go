@@ -1,0 +1,146 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const overview = httpapi.OperatorBase + "/overview"
+
+// TestConsolePlaces: the console is where CONSIGN_ADMIN_CONSOLE says, by default at the admin listener only. Elsewhere its API and its pages
+// are 404.
+func TestConsolePlaces(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		setting         string
+		public, private bool
+	}{{"listener", false, true}, {"public", true, true}, {"off", false, false}} {
+		t.Run(c.setting, func(t *testing.T) {
+			t.Parallel()
+			s := testkit.New(t, testkit.Env("CONSIGN_ADMIN_CONSOLE", c.setting))
+			addOrganization(t, s, "org.test")
+			olga, _ := s.SignUpOperator("olga@example.com")
+			status := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}
+			for _, path := range []string{overview, "/admin"} {
+				p := olga
+				if path == "/admin" {
+					p = s.Stranger().With("Accept", "text/html")
+				}
+				p.Get(path).Want(status[c.public])
+				p.With("Host", "org.test").Get(path).Want(http.StatusNotFound)
+				p.Get(s.Admin + path).Want(status[c.private])
+				p.With("Host", "console.internal").Get(s.Admin + path).Want(status[c.private])
+			}
+			s.Stranger().Get(s.Admin + "/metrics").Want(http.StatusOK)
+		})
+	}
+}
+
+// TestConsoleListener: the admin listener signs operators in at any host name. With CONSIGN_REQUIRE_HTTPS it takes plain HTTP from
+// loopback, and from nowhere else. It works during maintenance.
+func TestConsoleListener(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, loopback(), testkit.Env("CONSIGN_REQUIRE_HTTPS", "on"), testkit.Env("CONSIGN_ADMIN_CONSOLE", "listener"))
+	if err := s.App.Identity.AddOperator(t.Context(), "nobody@example.com"); err == nil {
+		t.Error("an operator without an account")
+	}
+	addPerson(t, s, "olga@example.com", "")
+	at := s.Stranger().With("Host", "localhost:9090")
+	login := map[string]any{"email": "olga@example.com", "type": "bcrypt", "key": testkit.Password}
+	raw := at.Post(s.Admin+s.Identity+"/auth/login", login).Want(http.StatusOK).String("token")
+	cookie := at.With("Cookie", "id="+raw).With("Sec-Fetch-Site", "same-origin")
+	cookie.With("Origin", "http://localhost:9090").Post(s.Admin+s.Identity+"/auth/access", nil).Want(http.StatusOK)
+	cookie.With("Origin", "http://localhost:9091").Post(s.Admin+s.Identity+"/auth/access", nil).WantError(token.ErrCrossOrigin)
+	at.With("X-Forwarded-For", "192.0.2.7").Post(s.Admin+s.Identity+"/auth/login", login).WantError(fault.ErrForbidden)
+	at.With("X-Forwarded-For", "192.0.2.7").With("X-Forwarded-Proto", "https").Post(s.Admin+s.Identity+"/auth/login", login).Want(http.StatusOK)
+	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	poll.Until(t, "maintenance begins", func() bool {
+		return s.Stranger().With("X-Forwarded-Proto", "https").Get(s.Transfer+"/environment").Status == http.StatusServiceUnavailable
+	})
+	at.Post(s.Admin+s.Identity+"/auth/login", login).Want(http.StatusOK)
+}
+
+// TestOperatorSession: an operator whose login is too long ago proves it again, and gets a token for changes. Guesses have a bucket.
+func TestOperatorSession(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited())
+	olga, code := s.SignUpOperator("olga@example.com")
+	session := httpapi.OperatorBase + "/session"
+	if got := olga.Get(session).Want(http.StatusOK).String("email"); got != "olga@example.com" {
+		t.Errorf("the operator is %s", got)
+	}
+	olga.Post(session, nil).Want(http.StatusOK) // a young login is enough
+	s.Clock.Advance(s.Config.YoungSession + time.Minute)
+	olga.Refresh()
+	olga.Post(session, nil).WantError(identity.ErrSessionNotYoung)
+	olga.Post(session, map[string]any{"authKey": testkit.Password}).WantError(identity.ErrFactorFirst)
+	olga.Post(session, map[string]any{"authKey": "not the password"}).WantError(identity.ErrKeyChange)
+	proof := map[string]any{"authKey": testkit.Password, "authFactor": map[string]any{"type": "totp", "key": code()}}
+	renewed := olga.As(olga.Post(session, proof).Want(http.StatusOK).String("token"))
+	olga.Post(session, proof).WantError(identity.ErrVerificationFailed) // a code works once
+	until, err := time.Parse(time.RFC3339, renewed.Get(session).Want(http.StatusOK).String("changesUntil"))
+	if want := s.Clock.Now().Add(s.Config.YoungSession); err != nil || until.Before(want.Add(-2*time.Second)) || until.After(want) {
+		t.Errorf("changes until %v, want %v (%v)", until, want, err)
+	}
+	for range 12 {
+		olga.Post(session, map[string]any{"authKey": "a guess"})
+	}
+	olga.Post(session, map[string]any{"authKey": "a guess"}).WantError(fault.ErrRateLimited)
+}
+
+// TestConsoleIsAudited: each call has an entry, also a refused one and a read. The same read again has one a minute later only.
+func TestConsoleIsAudited(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	olga.Get(overview + "?why=ticket%207").Want(http.StatusOK)
+	olga.Get(overview + "?why=ticket%207").Want(http.StatusOK)
+	olga.Get(overview + "?why=ticket%208").Want(http.StatusOK)
+	s.Clock.Advance(2 * time.Minute)
+	olga.Get(overview + "?why=ticket%207").Want(http.StatusOK)
+	olga.Post(httpapi.OperatorBase+"/session", map[string]any{"authKey": "x", "authFactor": map[string]any{"type": "totp", "key": "000000"}})
+	entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "console."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if e.Actor.IsZero() || !e.Client.Address.IsValid() {
+			t.Errorf("who or where is missing: %+v", e)
+		}
+		got = append(got, strings.Join([]string{e.Action, e.Object, e.Details["route"], e.Details["query"]}, " "))
+	}
+	read := "console.read " + overview + " GET " + overview + " why=ticket%20"
+	want := []string{"console.change " + httpapi.OperatorBase + "/session POST " + httpapi.OperatorBase + "/session ", read + "7", read + "8", read + "7"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the audit has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestOverview: the parts of an installation that works, and of one whose volume is nearly full.
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Space(func(string) (int64, int64, error) { return 1 << 30, 100 << 30, nil }))
+	olga, _ := s.SignUpOperator("olga@example.com")
+	got := olga.Get(overview).Want(http.StatusOK)
+	for part, want := range map[string]string{"database": "ok", "storage": "failed", "mail": "ok", "jobs": "ok", "receipts": "ok", "redis": "off", "scanner": "off"} {
+		if state := got.String(part + ".state"); state != want {
+			t.Errorf("%s is %s, want %s", part, state, want)
+		}
+	}
+	if got.Number("storage.free") != 1<<30 || got.Number("storage.size") != 100<<30 || got.Number("database.maximum") < 4 {
+		t.Errorf("the overview is %s", got.Body)
+	}
+}

@@ -1,0 +1,48 @@
+package handler
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
+func (h *Handler) OperatorRoutes() []httpapi.Route {
+	reads := token.NeedAccess.Operator()
+	return []httpapi.Route{
+		{Method: "GET", Pattern: "/session", Auth: reads, Handler: h.getOperatorSession},
+		{Method: "POST", Pattern: "/session", Auth: reads, Handler: h.createOperatorSession},
+	}
+}
+
+type operatorSessionResponse struct {
+	UID          string       `json:"uid"`
+	Email        string       `json:"email"`
+	ChangesUntil httpapi.Time `json:"changesUntil"`
+}
+
+// getOperatorSession says who the operator is.
+func (h *Handler) getOperatorSession(w http.ResponseWriter, r *http.Request) error {
+	c := caller(r)
+	return httpapi.JSON(w, http.StatusOK, operatorSessionResponse{c.Person.String(), c.Email, httpapi.Time(h.service.ChangesUntil(c))})
+}
+
+// createOperatorSession answers with a token for changes.
+func (h *Handler) createOperatorSession(w http.ResponseWriter, r *http.Request) error {
+	var in proofRequest
+	if err := strictjson.DecodeOptional(r, &in); err != nil {
+		return err
+	}
+	if in.AuthKey != nil || in.AuthFactor != nil {
+		if err := h.buckets.Take(w, r.Context(), credentialBucket, caller(r).Person.String(), httpapi.Transfer); err != nil {
+			return err
+		}
+	}
+	access, err := h.service.RenewOperatorSession(r.Context(), caller(r), in.domain())
+	if err != nil {
+		return err
+	}
+	return respondToken(w, access.Token, token.KindAccess)
+}

@@ -1,0 +1,82 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// IsOperator reports whether a person is an operator of the installation (contract 9.1).
+func (s *Service) IsOperator(ctx context.Context, p id.Person) (bool, error) {
+	return s.store.IsOperator(ctx, p)
+}
+
+// AddOperator makes a person an operator of the installation.
+// Errors: identity.ErrPersonNotFound.
+func (s *Service) AddOperator(ctx context.Context, reference string) error {
+	return s.changeOperator(ctx, reference, "operator.add", func(tx *postgres.Store, p id.Person) (bool, error) {
+		return tx.AddOperator(ctx, p, s.now())
+	})
+}
+
+// RemoveOperator ends the role of an operator. The next calls of the person are refused within a second.
+// Errors: identity.ErrPersonNotFound.
+func (s *Service) RemoveOperator(ctx context.Context, reference string) error {
+	return s.changeOperator(ctx, reference, "operator.remove", func(tx *postgres.Store, p id.Person) (bool, error) {
+		return tx.RemoveOperator(ctx, p)
+	})
+}
+
+// changeOperator runs change, and records it if it changed something.
+func (s *Service) changeOperator(ctx context.Context, reference, action string, change func(*postgres.Store, id.Person) (bool, error)) error {
+	p, err := s.find(ctx, reference)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, p); err != nil {
+			return err
+		}
+		changed, err := change(tx, p)
+		if err != nil || !changed {
+			return err
+		}
+		return s.record(ctx, tx, audit.Entry{Action: action, Object: p.String(), Target: p})
+	})
+}
+
+// Operators lists the operators of the installation.
+func (s *Service) Operators(ctx context.Context) ([]identity.Operator, error) {
+	return s.store.Operators(ctx)
+}
+
+// ChangesUntil returns until when the login of an operator's token suffices for changes.
+func (s *Service) ChangesUntil(caller token.Caller) time.Time {
+	return caller.AuthTime.Add(s.settings.YoungSession)
+}
+
+// RenewOperatorSession returns an access token of the caller's session whose login is now, after the caller has proved who it is
+// (contract 9.1). The session itself stays as old as it is.
+// Errors: those of stepUp.
+func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p Proof) (Access, error) {
+	use, err := s.stepUp(ctx, caller, p)
+	if err != nil {
+		return Access{}, err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return use(ctx, tx) })
+	if err != nil {
+		return Access{}, err
+	}
+	claims := token.Claims{
+		Person: caller.Person, Session: caller.Session, Organization: caller.Organization, Roles: caller.Roles, AuthLevel: caller.AuthLevel,
+		AuthTime: s.now(), IssuedAt: s.now(), Email: caller.Email, Epoch: caller.Epoch, SetPassword: caller.SetPassword,
+	}
+	claims.ExpiresAt = claims.IssuedAt.Add(s.issuer.Lifetimes().Access)
+	raw, err := s.issuer.Issue(ctx, token.KindAccess, claims)
+	return Access{Token: raw, ExpiresAt: claims.ExpiresAt}, err
+}

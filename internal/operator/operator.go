@@ -1,0 +1,97 @@
+// Package operator has the types of the console (contract 9): what operators see and change of the installation as a whole. People and
+// organizations belong to package identity, mailboxes and transfers to package transfer; their parts of the console's API are there.
+package operator
+
+import "time"
+
+// State is how well a part of the installation works.
+type State string
+
+// The states. A part that the settings leave out is off.
+const (
+	OK      State = "ok"
+	Warning State = "warning"
+	Failed  State = "failed"
+	Off     State = "off"
+)
+
+// Overview is the state of the installation as the replica that was asked sees it. Counts of mails, jobs and files are those of all
+// replicas; Traffic, Started and the outcomes are those of this one.
+type Overview struct {
+	Version     string
+	Started     time.Time
+	At          time.Time
+	Maintenance bool
+	Database    Database
+	Storage     Storage
+	Mail        Mail
+	Redis       Redis
+	Scanner     Scanner
+	Jobs        Jobs
+	Receipts    Receipts
+	Traffic     Traffic
+}
+
+// Database is the connection to Postgres.
+type Database struct {
+	State       State
+	Latency     time.Duration // of one round trip
+	Connections int32         // in use
+	Maximum     int32
+}
+
+// Storage is the volume of the stored files, or of the spool with a bucket.
+type Storage struct {
+	State             State
+	Free, Size, Floor int64 // bytes; all 0 while unknown
+}
+
+// Mail is the mail queue.
+type Mail struct {
+	State     State
+	Queued    int64
+	OldestDue time.Duration
+	Sent      int64 // by this replica since its start
+	Postponed int64
+	Failed    int64
+}
+
+// Redis shares the rate limits.
+type Redis struct {
+	State    State
+	Failures int64
+}
+
+// Scanner is the malware scanner.
+type Scanner struct {
+	State     State
+	Engine    string
+	Waiting   int64
+	OldestDue time.Duration
+}
+
+// Queue is one queue of background jobs.
+type Queue struct {
+	Name                    string
+	Due, Scheduled, Running int64
+	OldestDue               time.Duration
+}
+
+// Jobs are the background jobs.
+type Jobs struct {
+	State    State
+	Queues   []Queue
+	Failures int64 // runs of this replica that failed
+}
+
+// Receipts is the transparency log.
+type Receipts struct {
+	State   State
+	Waiting int64 // receipts that are not signed yet
+}
+
+// Traffic is what moves through this replica now, and what it has moved since its start.
+type Traffic struct {
+	Uploads, Downloads, Streams int64
+	BytesIn, BytesOut           int64
+}

@@ -1,0 +1,44 @@
+// Package service has the rules of the console (contract 9) for what belongs to no other domain. It asks mechanisms; it never reads the
+// tables of another domain.
+//
+// # Locks
+//
+// It takes none.
+package service
+
+import (
+	"context"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/operator"
+	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/translog"
+)
+
+// Options holds what New needs. All but Shared and Volume are required.
+type Options struct {
+	DB          *database.DB
+	Jobs        *jobs.Runner
+	Mail        *mail.Mailer
+	Receipts    *translog.Log
+	Shared      *redis.Store  // nil: rate limits are in memory
+	Volume      *floor.Volume // nil: without file storage
+	Scanner     func(ctx context.Context) (operator.Scanner, error)
+	Traffic     func() operator.Traffic
+	Maintenance func() bool
+	Version     string
+	Now         func() time.Time
+}
+
+// Service has the rules.
+type Service struct {
+	options Options
+	started time.Time
+}
+
+// New returns a Service. Its start is taken as that of the replica.
+func New(o Options) *Service { return &Service{options: o, started: o.Now()} }

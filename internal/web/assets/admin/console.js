@@ -1,0 +1,132 @@
+// The frame of the console's pages (contract 9.2): navigation, requests as an operator, states of parts. A page is a module beside this
+// one that calls showConsole, an entry in internal/web/console.go and one in `pages`.
+
+import { Icon, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
+import { Empty } from "../drawings.js";
+import { T } from "../i18n.js";
+import { call, own } from "../api.js";
+import { TokenCode } from "../errors.js";
+import { now } from "../session.js";
+import { useStepUp } from "../stepup.js";
+import "../shell.js";
+
+/** Base path of the operators' API. */
+export const admin = "/admin/v1";
+
+/** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
+const pages = () => [
+  ["", T("Overview")],
+];
+
+/** An access token whose login counts as recent, in memory only. */
+let renewed = { token: "", until: 0 };
+
+/**
+ * Sends a request as the operator. Reading needs nothing else; changes use `useChange`.
+ * @param {string} method @param {string} path below /admin/v1 @param {Parameters<typeof call>[2]} [options]
+ */
+export async function ask(method, path, options = {}) {
+  if (renewed.until > now()) {
+    try {
+      return await call(method, admin + path, { ...options, token: renewed.token });
+    } catch (error) {
+      if (/** @type {any} */ (error)?.status !== 401) throw error;
+      renewed = { token: "", until: 0 };
+    }
+  }
+  return own(method, admin + path, options);
+}
+
+/**
+ * Returns `change`, which sends a request like `ask`. When the login is too long ago, it asks for password and second factor in
+ * `dialog`, which the component must show, and sends the request again.
+ */
+export function useChange() {
+  const { stepUp, dialog } = useStepUp();
+  const change = async (/** @type {string} */ method, /** @type {string} */ path, /** @type {Parameters<typeof call>[2]} */ options = {}) => {
+    try {
+      return await ask(method, path, options);
+    } catch (error) {
+      if (/** @type {any} */ (error)?.code !== TokenCode.OPERATOR_SESSION) throw error;
+    }
+    const { body } = await stepUp("POST", `${admin}/session`);
+    renewed = { token: body.token, until: now() + 9 * 60_000 };
+    return ask(method, path, options);
+  };
+  return { change, dialog };
+}
+
+/** How often a page that is in view reads again, in milliseconds. */
+const interval = 15_000;
+
+/**
+ * Loads a value like `useLoaded`, and again every 15 s while the page is visible. A failure keeps the last value.
+ * @param {() => Promise<any>} load @param {any[]} [inputs]
+ */
+export function useLive(load, inputs = []) {
+  const { value, error, reload } = useLoaded(load, inputs);
+  const last = useRef(/** @type {any} */ (undefined));
+  if (value !== undefined) last.current = value;
+  useEffect(() => {
+    const turn = setInterval(() => { if (!document.hidden) reload(); }, interval);
+    return () => clearInterval(turn);
+  }, []);
+  return { value: last.current, error, reload };
+}
+
+/**
+ * Loads a list page by page. The answer of `path` has its items in `member`, and in `next` the key of the page after it.
+ * @param {string} path with a query @param {string} member
+ */
+export function useList(path, member) {
+  const [more, setMore] = useState(/** @type {{items: any[], next: string}} */ ({ items: [], next: "" }));
+  const { value, error, reload } = useLoaded(async () => {
+    const { body } = await ask("GET", path);
+    setMore({ items: [], next: body.next ?? "" });
+    return body[member];
+  }, [path]);
+  const next = useAction(async () => {
+    const { body } = await ask("GET", `${path}${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(more.next)}`);
+    setMore({ items: [...more.items, ...body[member]], next: body.next ?? "" });
+  });
+  return { items: value && [...value, ...more.items], error: error ?? next.error, hasMore: more.next !== "", next, reload };
+}
+
+/** Names and icons of the states of a part. @type {Record<string, () => [string, string]>} */
+const states = {
+  ok: () => ["check", T("works")], warning: () => ["alert", T("needs attention")], failed: () => ["alert", T("does not work")], off: () => ["pause", T("not set up")],
+};
+
+/** The state of a part, as an icon and words. @param {{of: string}} props */
+export function State({ of }) {
+  const [icon, text] = states[of]();
+  return html`<span class=${`state ${of}`}><${Icon} name=${icon} /> ${text}</span>`;
+}
+
+/**
+ * A table that scrolls sideways where it is too wide. `head`: labels of the columns; `children`: rows.
+ * @param {{caption: string, head: string[], children?: any}} props
+ */
+export const Table = ({ caption, head, children }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+  <table><caption class="hidden">${caption}</caption><thead><tr>${head.map((label) => html`<th scope="col">${label}</th>`)}</tr></thead>
+  <tbody>${children}</tbody></table></div>`;
+
+/** What a list shows when it is empty. @param {{sentence: string}} props */
+export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
+
+/** Shows a page of the console. @param {string} name its name in `pages` @param {(props: any) => any} Page */
+export function showConsole(name, Page) {
+  showOwn(() => {
+    const { value, error } = useLoaded(async () => (await ask("GET", "/session")).body);
+    const link = (/** @type {[string, string]} */ [path, label]) => html`<a href=${path ? `/admin/${path}` : "/admin"} aria-current=${path === name ? "page" : undefined}>${label}</a>`;
+    const title = pages().find(([path]) => path === name)?.[1];
+    if (error) return html`<h1>${title}</h1><${Problem} error=${error} />${refused(error)}`;
+    if (!value) return html`<${Waiting} />`;
+    return html`<nav class="parts" aria-label=${T("Console")}>${pages().map(link)}</nav>
+      <h1>${title}</h1>
+      <${Page} operator=${value} />`;
+  });
+}
+
+/** What to do about a refusal. @param {any} error */
+const refused = (error) => (error.code === TokenCode.OPERATOR_FACTOR ? html`<p><a class="button" href="/account">${T("Account")}</a></p>` : null);

@@ -1,0 +1,32 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/consign-dev/consign/internal/i18n"
+)
+
+// consolePath is the path of the console's pages.
+const consolePath = "/admin"
+
+// OfConsole reports whether a pattern is that of a page of the console, which exists only where operators reach it.
+func OfConsole(pattern string) bool {
+	return pattern == consolePath || strings.HasPrefix(pattern, consolePath+"/")
+}
+
+// consoleEntries are the pages of the console (contract 9.2). Their scripts and their stylesheet are in assets/admin.
+var consoleEntries = []entry{
+	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
+}
+
+// consolePage returns the page of the console at /admin/name.
+func consolePage(name, script string, title func(p i18n.Printer) string) entry {
+	pattern := consolePath
+	if name != "" {
+		pattern += "/" + name
+	}
+	return entry{
+		pattern: pattern, script: "admin/" + script, style: "admin/console.css", title: title,
+		lead: func(p i18n.Printer) string { return p.T("For the operators of this installation.") },
+	}
+}
