@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -114,6 +115,26 @@ func TestOrigin(t *testing.T) {
 			t.Errorf("Origin(%q) = %q, %v; want %q", in, got, err, want)
 		}
 	}
+}
+
+// FuzzOrigin checks that an accepted origin is what a browser sends for the same text, and is accepted again.
+func FuzzOrigin(f *testing.F) {
+	for _, seed := range []string{"https://a.example", "https://A.example:443", "https://a.example:8443", "https://bücher.example", "http://a", "https://a/", "https://a@b", "https://[::1]:1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, sent string) {
+		origin, err := text.Origin(sent)
+		if err != nil {
+			return
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || u.Port() == "443" || u.Hostname() == "" || strings.ToLower(origin) != origin {
+			t.Errorf("%q becomes %q: %+v, %v", sent, origin, u, err)
+		}
+		if again, err := text.Origin(origin); err != nil || again != origin {
+			t.Errorf("%q becomes %q, then %q, %v", sent, origin, again, err)
+		}
+	})
 }
 
 func TestURL(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // FuzzRange checks that http.ServeContent sends what extentOf announces, because the budget of a one-time key counts the latter.
@@ -76,6 +77,30 @@ func FuzzAttachment(f *testing.F) {
 		kind, params, err := mime.ParseMediaType("attachment; filename*=" + full)
 		if err != nil || kind != "attachment" || params["filename"] != name {
 			t.Errorf("%q becomes %q, which is %v, %v", name, value, params, err)
+		}
+	})
+}
+
+// FuzzFileName checks that every Content-Disposition of an upload gives a name, that a value without parameters gives none, and that a
+// name which this server would send is read again.
+func FuzzFileName(f *testing.F) {
+	for _, header := range []string{
+		`attachment; filename="a.txt"`, `inline; filename=a; filename*=UTF-8''%C3%A4.bin`, `attachment; filename*=UTF-8''%ff`, `attachment; filename="a\"b"`,
+		`attachment; filename*0="a"; filename*1*=UTF-8''b`, "attachment", `; filename="x"`, `attachment; filename=""`, "attachment; filename=\"a\r\nb\"",
+	} {
+		f.Add(header)
+	}
+	named := func(header string) string {
+		return fileName(&http.Request{Header: http.Header{"Content-Disposition": {header}}})
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := named(text); got == "" || got != unnamed && !strings.Contains(strings.ToLower(text), "filename") {
+			t.Errorf("%q names %q", text, got)
+		}
+		if utf8.ValidString(text) && text != "" {
+			if got := named(attachment(text)); got != text {
+				t.Errorf("%q is sent as %q and read as %q", text, attachment(text), got)
+			}
 		}
 	})
 }
