@@ -4,33 +4,11 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { DefaultHttpStack, FileUrlStorage, Upload } from 'tus-js-client'
+import { args, call, patient, signIn, sum, transfer } from './site.mjs'
 
-const [url, demo, file, state] = process.argv.slice(2)
-const transfer = `${url}/transfer/v2`
+const [file, state] = args
 const size = statSync(file).size
-
-// patient repeats a request that the network cuts.
-async function patient(target, options) {
-  for (let tries = 0; ; tries++) {
-    try {
-      return await fetch(target, options)
-    } catch (error) {
-      if (tries === 20) throw error
-    }
-  }
-}
-
-async function call(method, target, token, body) {
-  const headers = { Accept: 'application/json', ...(token && { Authorization: `Bearer ${token}` }), ...(body && { 'Content-Type': 'application/json' }) }
-  const answer = await patient(target, { method, headers, body: body && JSON.stringify(body) })
-  const text = await answer.text()
-  assert.ok(answer.ok, `${method} ${target} answered ${answer.status}: ${text}`)
-  return { ...(text ? JSON.parse(text) : {}), bearer: answer.headers.get('Authorization')?.replace(/^Bearer /, '') }
-}
-
-const sum = (stream) => { const hash = createHash('sha256'); return pipeline(stream, hash).then(() => hash.digest('hex')) }
 
 const { uid, bearer } = await call('POST', `${transfer}/public/mailbox/demo`, null, { anonSender: 'Sam', anonEmail: 'sam@example.com' })
 const requests = []
@@ -78,10 +56,7 @@ assert.equal(gone.status, 404)
 console.log('ended by the client')
 
 const { uid: delivered } = await call('POST', `${transfer}/reservations/${uid}/confirm`, bearer)
-const [, email] = readFileSync(demo, 'utf8').match(/^email: *(.*)$/m)
-const [, password] = readFileSync(demo, 'utf8').match(/^password: *(.*)$/m)
-const login = await call('POST', `${url}/id/v3/auth/login`, null, { email, type: 'bcrypt', key: password })
-const { token } = await call('POST', `${url}/id/v3/auth/access`, login.token)
+const token = await signIn()
 const { objects } = await call('GET', `${transfer}/transfers/${delivered}`, token)
 const want = {
   'folder/large.bin': await sum(createReadStream(file)),
