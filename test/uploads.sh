@@ -59,14 +59,11 @@ complete curl
 step "the Python example of docs/uploads.md"
 python=/usr/bin/python3 # Debian's: other programs of that name do not see its packages
 [ "$(id -u)" != 0 ] || "$python" -c 'import tusclient' 2>/dev/null || apt-get install -y -q --no-install-recommends python3-tuspy >"$work/apt.log" 2>&1 || true
-if "$python" -c 'import tusclient' 2>/dev/null; then
-  reserve
-  { printf 'server, uid, token = "%s", "%s", "%s"\n' "$server" "$reservation" "$token"; example 'python tuspy'; } >"$work/upload.py"
-  (cd "$work" && "$python" upload.py)
-  complete tuspy
-else
-  echo "not run: install python3-tuspy"
-fi
+"$python" -c 'import tusclient' 2>/dev/null || fail "tuspy is missing: install python3-tuspy and run this again"
+reserve
+{ printf 'server, uid, token = "%s", "%s", "%s"\n' "$server" "$reservation" "$token"; example 'python tuspy'; } >"$work/upload.py"
+(cd "$work" && "$python" upload.py)
+complete tuspy
 
 step "tus-js-client's own end-to-end suite, unmodified, in Chromium"
 network 0
