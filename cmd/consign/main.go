@@ -108,6 +108,7 @@ func commands() []command {
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"}, doctorCommand},
+		{"selftest", "upload and download a file through the public URL as a temporary person, and remove everything again", []string{"[--json] [--mb N]"}, selftestCommand},
 		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
 		{"licenses", "print the licences of Consign and of everything that it contains; --text prints their texts", []string{"[--text]"}, printLicenses},
 		{"version", "print the version", []string{""}, printVersion},

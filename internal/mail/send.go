@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -42,6 +43,9 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 	if c == nil {
 		return nil
 	}
+	if selfTest(c.Recipient) {
+		return m.drop(ctx, c)
+	}
 	release := m.keepLease(ctx, c)
 	attached, early := m.attachment(ctx, c.row)
 	if early {
@@ -69,6 +73,21 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 			slog.Any("error", err))
 	}
 	return m.postpone(settle, c, answer)
+}
+
+// SelfTestDomain is the domain of the people of consign selftest. No such domain can exist (RFC 2606): mails to it are not sent.
+const SelfTestDomain = "selftest.invalid"
+
+func selfTest(address string) bool { return strings.HasSuffix(address, "@"+SelfTestDomain) }
+
+// drop ends a mail to a person of consign selftest as cancelled.
+func (m *Mailer) drop(ctx context.Context, c *claimed) error {
+	_, err := database.Exec(ctx, m.db.Pool, "drop mail", `
+		UPDATE mails
+		SET state = 'cancelled', finished_at = $2, last_answer = 'not sent: a person of consign selftest', data = '{}', secret = NULL, next_attempt_at = NULL,
+		    busy_until = NULL
+		WHERE uid = $1 AND state = 'queued'`, c.UID, m.now())
+	return err
 }
 
 func (m *Mailer) attempt(ctx context.Context, r row, attached *Attachment) (string, error) {

@@ -182,10 +182,22 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (in
 // DeleteEndedTransfers deletes transfers that ended before a time, at most limit and as bounded allows, with their reservations, objects
 // and deliveries. It returns their number. Objects whose bytes await the purge stay marked.
 func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limit int) (int, error) {
-	uids, err := database.Scalars[id.Reservation](ctx, s.q, "delete ended transfers", `
-		WITH due AS (
+	return s.deleteTransfers(ctx, `
 			SELECT uid, reservation, object_count, ended_at AS since FROM transfer.transfers WHERE ended_at < $1
-			ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED
+			ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED`, before, limit)
+}
+
+// DeleteEndedTransfer deletes a transfer that has ended, as DeleteEndedTransfers does.
+func (s *Store) DeleteEndedTransfer(ctx context.Context, t id.Transfer) error {
+	_, err := s.deleteTransfers(ctx, `
+			SELECT uid, reservation, object_count, ended_at AS since FROM transfer.transfers WHERE uid = $1 AND ended_at IS NOT NULL FOR UPDATE`, t)
+	return err
+}
+
+// deleteTransfers deletes the transfers that the query due locks.
+func (s *Store) deleteTransfers(ctx context.Context, due string, args ...any) (int, error) {
+	uids, err := database.Scalars[id.Reservation](ctx, s.q, "delete ended transfers", `
+		WITH due AS (`+due+`
 		), t AS (
 			SELECT uid, reservation FROM `+bounded+`
 		), gone AS (
@@ -195,7 +207,7 @@ func (s *Store) DeleteEndedTransfers(ctx context.Context, before time.Time, limi
 		), o AS (
 			DELETE FROM transfer.objects o USING t WHERE o.reservation = t.reservation
 		)
-		SELECT reservation FROM t`, before, limit)
+		SELECT reservation FROM t`, args...)
 	if err != nil {
 		return 0, err
 	}

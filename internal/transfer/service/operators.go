@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -136,6 +137,18 @@ func (s *Service) RevokeByOperator(ctx context.Context, uid id.Transfer, by stri
 		}
 		return s.revoke(ctx, tx, token.Caller{}, t, map[string]string{operatorDetail: by})
 	})
+}
+
+// RemoveByOperator ends a transfer and deletes its record at once instead of after the retention time. The audit keeps its identifier, the
+// transparency log the hashes of its statements.
+func (s *Service) RemoveByOperator(ctx context.Context, uid id.Transfer, by string) error {
+	if err := s.RevokeByOperator(ctx, uid, by); err != nil && !errors.Is(err, transfer.ErrEnded) {
+		return err
+	}
+	if err := s.EraseReceipts(ctx, uid); err != nil && !errors.Is(err, transfer.ErrNotFound) {
+		return err
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error { return tx.DeleteEndedTransfer(ctx, uid) })
 }
 
 // PersonTransfers streams all transfers that a person sent and received, newest first, as the person sees them. It reads
