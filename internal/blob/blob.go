@@ -32,14 +32,16 @@ var (
 	// ErrAway means that the storage is unavailable or overloaded and a retry makes sense. Any method may return it. It
 	// says nothing about what is stored. Clients see a 503.
 	ErrAway = errors.New("blob storage is unavailable")
+	// ErrUnplanned means that the store takes objects from one Writer at a time only.
+	ErrUnplanned = errors.New("blob storage takes no planned objects")
 	// ErrKey means that a key does not have the form of Key.
 	ErrKey = errors.New("blob key is malformed")
 )
 
 // Store stores objects by key. An object starts unfinished, grows at its end, and becomes immutable by Finish.
 //
-// All methods may be called concurrently, with one condition: a key has at most one open Writer, and its object is neither
-// finished nor deleted concurrently. A context applies to the call that gets it, and to nothing after that call.
+// All methods may be called concurrently, with one condition: a key, or a part of a planned object, has at most one open Writer,
+// and its object is neither finished nor deleted concurrently. A context applies to the call that gets it, and to nothing after that call.
 type Store interface {
 	// Append opens the object for writing at offset. It creates the object when offset is 0 and nothing is stored. It cuts
 	// off bytes beyond offset: after a crash they may be garbage, and only the caller knows what it has acknowledged. size is
@@ -51,6 +53,24 @@ type Store interface {
 	//
 	// Errors: ErrGap for an offset beyond the stored bytes, finished or not; ErrFinished, ErrFull, ErrKey.
 	Append(ctx context.Context, key Key, offset, size int64) (Writer, error)
+	// Plan creates an unfinished object of no bytes that Writers of AppendAt fill to size. The caller has deleted what was stored
+	// under the key, and makes sure that every byte is durable before it calls Finish.
+	//
+	// Errors: ErrUnplanned, ErrFull, ErrKey.
+	Plan(ctx context.Context, key Key, size int64) error
+	// AppendAt opens a planned object for writing at offset, in the part that begins at begin. Other parts may have open Writers.
+	// begin is a multiple of Granule, and offset was reported by a Sync of an earlier Writer of the part, or is begin. AppendAt
+	// neither creates the object nor cuts anything off. Bytes after offset may be written again until a Sync has reported them.
+	//
+	// Sync of the Writer returns up to which offset all bytes since begin are durable. That may be less than what was written, down
+	// to the last multiple of Granule; at the end of the object it is all.
+	//
+	// Errors: ErrGap when nothing is stored, or fewer bytes than offset where it is not begin; ErrUnplanned, ErrFull, ErrKey.
+	AppendAt(ctx context.Context, key Key, begin, offset int64) (Writer, error)
+	// OpenPlanned opens a planned object for reading, finished or not. Bytes that no Sync has reported may be missing or garbage.
+	//
+	// Errors: ErrNotFound, ErrUnplanned, ErrKey.
+	OpenPlanned(ctx context.Context, key Key) (Reader, error)
 	// Finish makes the object immutable, readable and durable: after it has returned nil, exactly size bytes survive any
 	// crash, whether or not the last Writer was synced. It is idempotent, also after a crash during an earlier call.
 	//
@@ -108,6 +128,9 @@ type Info struct {
 // key is never a path or a hidden file, and is unique on a case-insensitive file system.
 type Key string
 
+// Granule is the unit of the parts of a planned object, in bytes.
+const Granule = 1 << 20
+
 // Limits of a key's length in bytes.
 const (
 	minKey = 8
@@ -137,6 +160,17 @@ func Begin(ctx context.Context, key Key) error {
 		return err
 	}
 	return ctx.Err()
+}
+
+// BeginAt is Begin for AppendAt. It also returns an error for impossible offsets.
+func BeginAt(ctx context.Context, key Key, begin, offset int64) error {
+	if err := Begin(ctx, key); err != nil {
+		return err
+	}
+	if begin < 0 || offset < begin {
+		return fmt.Errorf("append to blob %s: offset %d of a part at %d", key, offset, begin)
+	}
+	return nil
 }
 
 // BeginAppend is Begin for Append. It also returns an error for a negative offset.
