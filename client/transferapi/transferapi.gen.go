@@ -1046,7 +1046,7 @@ type MalwareStatus string
 type Object struct {
 	ClientID string `json:"clientId"`
 
-	// ContentLength Bytes held
+	// ContentLength Bytes held; of an object in parts, bytes that are joined
 	ContentLength int64 `json:"contentLength"`
 
 	// IntendedSize Bytes of the complete object
@@ -1165,6 +1165,38 @@ type OwnMailboxGroup struct {
 	Name        string    `json:"name"`
 	UID         UID       `json:"uid"`
 	VanityLink  *string   `json:"vanityLink,omitempty"`
+}
+
+// Part defines model for Part.
+type Part struct {
+	// Held Bytes held durably
+	Held   int64 `json:"held"`
+	Number int   `json:"number"`
+
+	// Offset Of the part in the object
+	Offset int64 `json:"offset"`
+	Size   int64 `json:"size"`
+}
+
+// Parts defines model for Parts.
+type Parts struct {
+	Count int `json:"count"`
+
+	// IntendedSize Bytes of the object
+	IntendedSize int64 `json:"intendedSize"`
+
+	// Joined Bytes, from the first one on, whose SHA-256 is computed
+	Joined int64 `json:"joined"`
+
+	// PartSize Bytes of all parts but the last one
+	PartSize int64  `json:"partSize"`
+	Parts    []Part `json:"parts"`
+}
+
+// PartsRequest defines model for PartsRequest.
+type PartsRequest struct {
+	// PartSize Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts
+	PartSize *int64 `json:"partSize,omitempty"`
 }
 
 // Problem Problem details (RFC 9457) with the usual error beside.
@@ -1740,6 +1772,18 @@ type PutContentParams struct {
 	ReprDigest *string `json:"Repr-Digest,omitempty"`
 }
 
+// PutPartParams defines parameters for PutPart.
+type PutPartParams struct {
+	// ContentRange The range of the part that is in the body.
+	ContentRange *string `json:"Content-Range,omitempty"`
+
+	// ContentDigest SHA-256 of the body (RFC 9530). Other algorithms are ignored.
+	ContentDigest *string `json:"Content-Digest,omitempty"`
+
+	// ReprDigest SHA-256 of the whole part.
+	ReprDigest *string `json:"Repr-Digest,omitempty"`
+}
+
 // DeleteTusUploadParams defines parameters for DeleteTusUpload.
 type DeleteTusUploadParams struct {
 	// TusResumable The version of tus.
@@ -2004,6 +2048,9 @@ type PatchReservationApplicationMergePatchPlusJSONRequestBody = ReservationPatch
 
 // AttachObjectsJSONRequestBody defines body for AttachObjects for application/json ContentType.
 type AttachObjectsJSONRequestBody = AttachRequest
+
+// PlanPartsJSONRequestBody defines body for PlanParts for application/json ContentType.
+type PlanPartsJSONRequestBody = PartsRequest
 
 // VerifySenderJSONRequestBody defines body for VerifySender for application/json ContentType.
 type VerifySenderJSONRequestBody VerifySenderJSONBody
@@ -2699,6 +2746,32 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/content (the `PutContent` operationId).
 	PutContentWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetParts Which parts of an object are held
+	//
+	// Corresponds with GET /reservations/{uid}/objects/{clientId}/parts (the `GetParts` operationId).
+	GetParts(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanPartsWithBody Plan the upload of an object in parts at once
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+	PlanPartsWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PlanParts Plan the upload of an object in parts at once
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+	PlanParts(ctx context.Context, uid ReservationUID, clientID ClientID, body PlanPartsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutPartWithBody Upload a part of an object
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/parts/{number} (the `PutPart` operationId).
+	PutPartWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, number int, params *PutPartParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// DeleteTusUpload End an upload with tus
 	//
@@ -3847,6 +3920,72 @@ func (c *Client) HeadContent(ctx context.Context, uid ReservationUID, clientID C
 // Corresponds with PUT /reservations/{uid}/objects/{clientId}/content (the `PutContent` operationId).
 func (c *Client) PutContentWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutContentRequestWithBody(c.Server, uid, clientID, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetParts Which parts of an object are held
+//
+// Corresponds with GET /reservations/{uid}/objects/{clientId}/parts (the `GetParts` operationId).
+func (c *Client) GetParts(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPartsRequest(c.Server, uid, clientID)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanPartsWithBody Plan the upload of an object in parts at once
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+func (c *Client) PlanPartsWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanPartsRequestWithBody(c.Server, uid, clientID, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PlanParts Plan the upload of an object in parts at once
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+func (c *Client) PlanParts(ctx context.Context, uid ReservationUID, clientID ClientID, body PlanPartsJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPlanPartsRequest(c.Server, uid, clientID, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutPartWithBody Upload a part of an object
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /reservations/{uid}/objects/{clientId}/parts/{number} (the `PutPart` operationId).
+func (c *Client) PutPartWithBody(ctx context.Context, uid ReservationUID, clientID ClientID, number int, params *PutPartParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutPartRequestWithBody(c.Server, uid, clientID, number, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -6541,6 +6680,188 @@ func NewPutContentRequestWithBody(server string, uid ReservationUID, clientID Cl
 	return req, nil
 }
 
+// NewGetPartsRequest constructs an http.Request for the GetParts method
+func NewGetPartsRequest(server string, uid ReservationUID, clientID ClientID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/parts", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewPlanPartsRequest calls the generic PlanParts builder with application/json body
+func NewPlanPartsRequest(server string, uid ReservationUID, clientID ClientID, body PlanPartsJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPlanPartsRequestWithBody(server, uid, clientID, "application/json", bodyReader)
+}
+
+// NewPlanPartsRequestWithBody constructs an http.Request for the PlanParts method, with any body, and a specified content type
+func NewPlanPartsRequestWithBody(server string, uid ReservationUID, clientID ClientID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/parts", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPutPartRequestWithBody constructs an http.Request for the PutPart method, with any body, and a specified content type
+func NewPutPartRequestWithBody(server string, uid ReservationUID, clientID ClientID, number int, params *PutPartParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "clientId", clientID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "number", number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/reservations/%s/objects/%s/parts/%s", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.ContentRange != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Content-Range", *params.ContentRange, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Content-Range", headerParam0)
+		}
+
+		if params.ContentDigest != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "Content-Digest", *params.ContentDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Content-Digest", headerParam1)
+		}
+
+		if params.ReprDigest != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "Repr-Digest", *params.ReprDigest, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Repr-Digest", headerParam2)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewDeleteTusUploadRequest constructs an http.Request for the DeleteTusUpload method
 func NewDeleteTusUploadRequest(server string, uid ReservationUID, clientID ClientID, params *DeleteTusUploadParams) (*http.Request, error) {
 	var err error
@@ -8918,6 +9239,34 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/content (the `PutContent` operationId).
 	PutContentWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutContentResponse, error)
 
+	// GetPartsWithResponse Which parts of an object are held
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /reservations/{uid}/objects/{clientId}/parts (the `GetParts` operationId).
+	GetPartsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetPartsResponse, error)
+
+	// PlanPartsWithBodyWithResponse Plan the upload of an object in parts at once
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+	PlanPartsWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanPartsResponse, error)
+
+	// PlanPartsWithResponse Plan the upload of an object in parts at once
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+	PlanPartsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, body PlanPartsJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanPartsResponse, error)
+
+	// PutPartWithBodyWithResponse Upload a part of an object
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /reservations/{uid}/objects/{clientId}/parts/{number} (the `PutPart` operationId).
+	PutPartWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, number int, params *PutPartParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPartResponse, error)
+
 	// DeleteTusUploadWithResponse End an upload with tus
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -10952,6 +11301,136 @@ func (r PutContentResponse) ContentType() string {
 	return ""
 }
 
+type GetPartsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Parts
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetPartsResponse) GetJSON200() *Parts {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPartsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPartsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPartsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPartsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PlanPartsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Parts
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Parts
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PlanPartsResponse) GetJSON200() *Parts {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r PlanPartsResponse) GetJSON201() *Parts {
+	return r.JSON201
+}
+
+// GetBody returns the raw response body bytes
+func (r PlanPartsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PlanPartsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PlanPartsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PlanPartsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutPartResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Part
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutPartResponse) GetJSON200() *Part {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r PutPartResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutPartResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutPartResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutPartResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type DeleteTusUploadResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -12892,6 +13371,58 @@ func (c *ClientWithResponses) PutContentWithBodyWithResponse(ctx context.Context
 	return ParsePutContentResponse(rsp)
 }
 
+// GetPartsWithResponse Which parts of an object are held
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /reservations/{uid}/objects/{clientId}/parts (the `GetParts` operationId).
+func (c *ClientWithResponses) GetPartsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, reqEditors ...RequestEditorFn) (*GetPartsResponse, error) {
+	rsp, err := c.GetParts(ctx, uid, clientID, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPartsResponse(rsp)
+}
+
+// PlanPartsWithBodyWithResponse Plan the upload of an object in parts at once
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+func (c *ClientWithResponses) PlanPartsWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PlanPartsResponse, error) {
+	rsp, err := c.PlanPartsWithBody(ctx, uid, clientID, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanPartsResponse(rsp)
+}
+
+// PlanPartsWithResponse Plan the upload of an object in parts at once
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /reservations/{uid}/objects/{clientId}/parts (the `PlanParts` operationId).
+func (c *ClientWithResponses) PlanPartsWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, body PlanPartsJSONRequestBody, reqEditors ...RequestEditorFn) (*PlanPartsResponse, error) {
+	rsp, err := c.PlanParts(ctx, uid, clientID, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlanPartsResponse(rsp)
+}
+
+// PutPartWithBodyWithResponse Upload a part of an object
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /reservations/{uid}/objects/{clientId}/parts/{number} (the `PutPart` operationId).
+func (c *ClientWithResponses) PutPartWithBodyWithResponse(ctx context.Context, uid ReservationUID, clientID ClientID, number int, params *PutPartParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutPartResponse, error) {
+	rsp, err := c.PutPartWithBody(ctx, uid, clientID, number, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutPartResponse(rsp)
+}
+
 // DeleteTusUploadWithResponse End an upload with tus
 //
 // Returns a wrapper object for the known response body format(s).
@@ -14391,6 +14922,91 @@ func ParsePutContentResponse(rsp *http.Response) (*PutContentResponse, error) {
 
 	case rsp.StatusCode == 201:
 		break // No content-type
+
+	}
+
+	return response, nil
+}
+
+// ParseGetPartsResponse parses an HTTP response from a GetPartsWithResponse call
+func ParseGetPartsResponse(rsp *http.Response) (*GetPartsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPartsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Parts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePlanPartsResponse parses an HTTP response from a PlanPartsWithResponse call
+func ParsePlanPartsResponse(rsp *http.Response) (*PlanPartsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PlanPartsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Parts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Parts
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePutPartResponse parses an HTTP response from a PutPartWithResponse call
+func ParsePutPartResponse(rsp *http.Response) (*PutPartResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutPartResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Part
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	}
 

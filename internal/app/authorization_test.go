@@ -105,6 +105,8 @@ var authorization = map[string][]string{
 		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
+		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/parts", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/parts",
+		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/parts/{number}",
 		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/content", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/content",
 	},
 	"none cookie idcookie crossorigin uid access unverified factorless": {"POST /transfer/v2/public/mailbox/{key}"},

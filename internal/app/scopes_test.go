@@ -25,6 +25,8 @@ var scopes = map[string][]string{
 		"POST /transfer/v2/reservations", "GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
 		"POST /transfer/v2/reservations/{uid}/confirm", "GET /transfer/v2/reservations/{uid}/receipt", "POST /transfer/v2/reservations/{uid}/objects",
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
+		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/parts", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/parts",
+		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/parts/{number}",
 		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/content", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/content",
 		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",

@@ -10,6 +10,9 @@ const (
 	MaxFields         = 1_000    // values of a reservation's fields
 	MaxFieldsBytes    = 64 << 10 // names and values of a reservation's fields
 
+	MaxParts    = 1_000 // parts of an object
+	PartsAtOnce = 6     // of an object, on one replica
+
 	maxVanityLink = 64  // bytes
 	maxClientID   = 128 // bytes
 	maxMIMEName   = 127 // bytes of either half of a MIME type (RFC 6838, 4.2)

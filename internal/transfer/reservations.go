@@ -108,7 +108,8 @@ type Object struct {
 	Name           string // as the client named it; empty once erased
 	IntendedSize   int64  // while Deferred: the maximum
 	Deferred       bool   `db:"size_deferred"` // the uploader will say the size later
-	Held           int64
+	PartSize       int64  // of an object that is uploaded in parts: bytes of all parts but the last one; 0: in one stream
+	Held           int64  // of an object in parts: bytes that are joined, from the first one on
 	SHA256         []byte // nil while incomplete
 	CRC32          uint32 // of the held bytes, for archives
 	MIMEType       string
@@ -129,6 +130,19 @@ func (o Object) MetadataBytes() int64 {
 		n = max(n, emptyObject)
 	}
 	return n
+}
+
+// PartCount returns how many parts the object has; 0: it is uploaded in one stream.
+func (o Object) PartCount() int {
+	if o.PartSize == 0 {
+		return 0
+	}
+	return int((o.IntendedSize + o.PartSize - 1) / o.PartSize)
+}
+
+// PartLength returns the length of the part of a number from 1 on.
+func (o Object) PartLength(number int) int64 {
+	return min(o.PartSize, o.IntendedSize-int64(number-1)*o.PartSize)
 }
 
 // Complete reports whether all bytes are held.

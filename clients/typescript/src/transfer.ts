@@ -799,6 +799,88 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/reservations/{uid}/objects/{clientId}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Which parts of an object are held
+         * @description `parts` has the parts of which bytes are held. A part goes on at the byte `held`. The object is complete when `joined` is `intendedSize`.
+         */
+        get: operations["getParts"];
+        put?: never;
+        /**
+         * Plan the upload of an object in parts at once
+         * @description For large files on long lines. The object must have a known size and no bytes. All parts have `partSize` bytes, but the last one, which has
+         *     the rest. Each part is sent with `PUT …/parts/{number}`; numbers begin with 1. Up to six parts of an object can be sent at once. An object
+         *     has one plan: a second call answers the plan that there is. The server joins the parts, and computes the SHA-256 of the object, while they
+         *     arrive and after the last one. Until it is done, a confirm answers 409022; repeat it after Retry-After. To upload the object otherwise,
+         *     delete it and attach it again. An object of parts cannot be written by PUT of content, tus or the resumable uploads of the IETF.
+         */
+        post: operations["planParts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/{uid}/objects/{clientId}/parts/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+                /**
+                 * @description The number of the part, from 1 on.
+                 * @example 2
+                 */
+                number: number;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Upload a part of an object
+         * @description The body is the part, or with `Content-Range: bytes first-last/total` the rest of it: `first` is the number of bytes of the part that are
+         *     held, `total` its size. `held` of the answer counts the bytes that are durable. That may be less than was sent, when the request did not
+         *     complete the part: encrypted storage holds whole MiB. What is held of a part does not change any more. A digest is that of the body, and
+         *     with it the body is kept as a whole or not at all; Repr-Digest is for requests with a whole part.
+         *
+         *     **To resume**, ask `GET …/parts`, or send the part again: 416 says in its `Content-Range: bytes *\/N` how much is held. When all of it is
+         *     held, the part is complete. 404 means that there is no plan any more: plan again. As with PUT of content, a newer request for the same
+         *     part takes over from an older one, which answers 409012.
+         */
+        put: operations["putPart"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/transfers": {
         parameters: {
             query?: never;
@@ -1790,7 +1872,7 @@ export interface components {
             name: string;
             /**
              * Format: int64
-             * @description Bytes held
+             * @description Bytes held; of an object in parts, bytes that are joined
              */
             contentLength: number;
             /**
@@ -1798,6 +1880,47 @@ export interface components {
              * @description Bytes of the complete object
              */
             intendedSize: number;
+        };
+        PartsRequest: {
+            /**
+             * Format: int64
+             * @description Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts
+             */
+            partSize?: number;
+        };
+        Parts: {
+            /**
+             * Format: int64
+             * @description Bytes of all parts but the last one
+             */
+            partSize: number;
+            count: number;
+            /**
+             * Format: int64
+             * @description Bytes of the object
+             */
+            intendedSize: number;
+            /**
+             * Format: int64
+             * @description Bytes, from the first one on, whose SHA-256 is computed
+             */
+            joined: number;
+            parts: components["schemas"]["Part"][];
+        };
+        Part: {
+            number: number;
+            /**
+             * Format: int64
+             * @description Of the part in the object
+             */
+            offset: number;
+            /** Format: int64 */
+            size: number;
+            /**
+             * Format: int64
+             * @description Bytes held durably
+             */
+            held: number;
         };
         ObjectRequest: {
             /** @description Unique in the reservation; neither . nor .. */
@@ -2292,6 +2415,40 @@ export interface components {
                  *     }
                  */
                 "application/json": components["schemas"]["Object"];
+            };
+        };
+        /** @description The parts of the object */
+        Parts: {
+            headers: {
+                Location: components["headers"]["Location"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "partSize": 16777216,
+                 *       "count": 3,
+                 *       "intendedSize": 40000000,
+                 *       "joined": 16777216,
+                 *       "parts": [
+                 *         {
+                 *           "number": 1,
+                 *           "offset": 0,
+                 *           "size": 16777216,
+                 *           "held": 16777216
+                 *         },
+                 *         {
+                 *           "number": 3,
+                 *           "offset": 33554432,
+                 *           "size": 6445568,
+                 *           "held": 1048576
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["Parts"];
             };
         };
         /** @description The file */
@@ -4352,7 +4509,27 @@ export interface operations {
             };
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
-            409: components["responses"]["Confirmed"];
+            /** @description The reservation is confirmed, and `transfer` is the uid of its transfer (409010), or all parts of an object are held and are being joined (409022): repeat it after Retry-After */
+            409: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409022,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "objects: the parts of sheet-1 are all held, 16777216 of 40000000 bytes are joined"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             413: components["responses"]["Failure"];
             /** @description The bucket is full (429001), or the transfers of the account have too many recipients today (429015) */
             429: {
@@ -6243,7 +6420,7 @@ export interface operations {
             };
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
-            /** @description The reservation is confirmed (409010), or a newer request took over (409012) */
+            /** @description The reservation is confirmed (409010), a newer request took over (409012), or the object is uploaded in parts (409023) */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6423,6 +6600,335 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    getParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Parts"];
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Confirmed"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    planParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "partSize": 16777216
+                 *     }
+                 */
+                "application/json": components["schemas"]["PartsRequest"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Parts"];
+            /** @description The plan */
+            201: {
+                headers: {
+                    Location: components["headers"]["Location"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "partSize": 16777216,
+                     *       "count": 3,
+                     *       "intendedSize": 40000000,
+                     *       "joined": 0,
+                     *       "parts": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Parts"];
+                };
+            };
+            /** @description partSize is no multiple of 1 MiB or makes more than 1,000 parts, or the object is empty or has no known size: 400001 */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400001,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "partSize: must be a multiple of 1048576 bytes"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The reservation is confirmed (409010), the object is uploaded in one stream (409023), or the storage of the server takes no parts (409024): use `PUT …/content` */
+            409: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409024,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "the storage of this server takes an object in one stream only; use PUT …/content"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    putPart: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description The range of the part that is in the body.
+                 * @example bytes 20000-16777215/16777216
+                 */
+                "Content-Range"?: string;
+                /**
+                 * @description SHA-256 of the body (RFC 9530). Other algorithms are ignored.
+                 * @example sha-256=:n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=:
+                 */
+                "Content-Digest"?: string;
+                /**
+                 * @description SHA-256 of the whole part.
+                 * @example sha-256=:n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=:
+                 */
+                "Repr-Digest"?: string;
+            };
+            path: {
+                /**
+                 * @description The `uid` of the reservation. `Location` in the answer to its creation is the whole URL.
+                 * @example 0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10
+                 */
+                uid: components["parameters"]["ReservationUID"];
+                /**
+                 * @description The `clientId` of the object.
+                 * @example sheet-1
+                 */
+                clientId: components["parameters"]["ClientID"];
+                /**
+                 * @description The number of the part, from 1 on.
+                 * @example 2
+                 */
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The part in its present state */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "number": 2,
+                     *       "offset": 16777216,
+                     *       "size": 16777216,
+                     *       "held": 16777216
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Part"];
+                };
+            };
+            /** @description The body is shorter or longer than its range or the part (400012), a digest differs (400013), or a digest is malformed (400001) */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 400012,
+                     *         "message": "The request cannot be fulfilled.",
+                     *         "details": [
+                     *           "body: ended after 1000 of 28213 bytes; what arrived is kept, go on from there"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            401: components["responses"]["Unauthenticated"];
+            /** @description The monthly volume of the owner (403031) or of the subscription (403032) or the subscription's storage (403034) is used up, or the mailbox does not accept such content (403040; the object is deleted) */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 403031,
+                     *         "message": "This request is forbidden.",
+                     *         "details": [
+                     *           "the owner's monthly upload volume is used up"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description The reservation is confirmed (409010), or a newer request took over (409012) */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409010,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "the reservation is confirmed; its transfer is 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
+                     *         ],
+                     *         "transfer": "0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Failure"];
+            /** @description The request has a Content-Encoding: 415001 */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 415001,
+                     *         "message": "The content type of the request is not supported.",
+                     *         "details": [
+                     *           "Content-Encoding: is not supported"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description The range is malformed or does not start at the number of bytes held: 416001 */
+            416: {
+                headers: {
+                    "Content-Range": components["headers"]["UnsatisfiedRange"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 416001,
+                     *         "message": "The requested range cannot be satisfied.",
+                     *         "details": [
+                     *           "Content-Range: must go on at byte 20000"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            /** @description Maintenance or temporary failure (503001), no storage left (503010), or the server is stopping (503011). Bytes held are kept */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 503001,
+                     *         "message": "The service is temporarily unavailable.",
+                     *         "details": []
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
             };
         };
     };

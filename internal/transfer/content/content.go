@@ -77,6 +77,7 @@ func New(o Options) *Service {
 	s.jobs.Every(RecountJob, time.Hour, s.RecountStrangers)
 	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
 	jobs.Register(s.jobs, s.workPurge)
+	jobs.RegisterLong(s.jobs, joinTime, s.workJoin)
 	return s
 }
 

@@ -36,7 +36,7 @@ func (w *session) finish(ctx context.Context, failure error) (transfer.Object, e
 			failure = err
 		}
 	}
-	if w.deleted {
+	if w.deleted && w.row.Part == 0 { // other writers may have a part; the purge waits for them
 		w.close()
 		w.blob = nil
 		_ = w.s.blobs.Delete(ctx, blob.ObjectKey(w.row.UID)) // on failure the orphan sweep removes it
@@ -73,6 +73,9 @@ func (w *session) complete(ctx context.Context) (transfer.Object, error) {
 	o.Held, o.MIMEType = w.held, w.mimeType
 	if !o.Complete() {
 		return o, nil
+	}
+	if w.row.Part > 0 {
+		return o, w.joinBeside(ctx)
 	}
 	o.SHA256 = w.whole.Sum(nil)
 	w.close()

@@ -26,7 +26,7 @@ type session struct {
 	pace  *pace
 
 	blob     blob.Writer
-	whole    hash.Hash // SHA-256 of all bytes written, durable or not
+	whole    hash.Hash // SHA-256 of all bytes written, durable or not; nil for a part of an object, whose bytes join hashes in order
 	crc      uint32    // CRC-32 of the same, for archives
 	part     hash.Hash // SHA-256 of this request's bytes; nil unless the request states it
 	head     []byte    // first bytes of the object, up to transfer.SniffBytes
@@ -50,9 +50,12 @@ func (s *Service) newSession(u postgres.Upload, lease writerLease, sc postgres.S
 	want := partRoom(u, in)
 	w := &session{
 		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, lease: lease,
-		whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
+		crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
 		want: want, openEnded: in.Length < 0 && (!in.Whole || u.Deferred), end: u.Held + want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: lease.granted, renewed: time.Now(),
 		pace: newPace(s.limits, in.Body),
+	}
+	if u.Part == 0 {
+		w.whole = sha256.New()
 	}
 	if in.ContentDigest != nil {
 		w.part = sha256.New()
@@ -69,21 +72,29 @@ func (w *session) anyHost() postgres.Scope {
 
 // open restores the hash state and opens the store at the offset that the row claims.
 // Errors: *transfer.OffsetError when the store does not hold what the row claims.
-func (w *session) open(ctx context.Context) error {
+func (w *session) open(ctx context.Context) (err error) {
+	key := blob.ObjectKey(w.row.UID)
+	if w.row.Part > 0 {
+		w.blob, err = w.s.blobs.AppendAt(ctx, key, w.row.Begin, w.row.Begin+w.held)
+		return w.opened(ctx, err)
+	}
 	if w.held > 0 {
 		if err := w.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.shaState); err != nil {
 			return fmt.Errorf("restore SHA-256 state: %w", err)
 		}
 	}
-	key := blob.ObjectKey(w.row.UID)
 	if w.held == 0 {
 		// Bytes of an earlier attempt, finished or not, are not part of this one.
 		if err := w.s.blobs.Delete(ctx, key); err != nil {
 			return storageError("delete bytes of an earlier upload", err)
 		}
 	}
-	var err error
 	w.blob, err = w.s.blobs.Append(ctx, key, w.held, w.row.IntendedSize)
+	return w.opened(ctx, err)
+}
+
+// opened returns what the outcome of opening the store means for the request.
+func (w *session) opened(ctx context.Context, err error) error {
 	if errors.Is(err, blob.ErrGap) || errors.Is(err, blob.ErrFinished) {
 		return w.startOver(ctx, err)
 	}
@@ -93,7 +104,7 @@ func (w *session) open(ctx context.Context) error {
 	return nil
 }
 
-// startOver resets an object to 0 bytes because the store does not match the row: database and store were restored from
+// startOver resets an object to 0 bytes, without a plan, because the store does not match the row: database and store were restored from
 // backups of different times. Only the client has the bytes, and nothing is delivered yet.
 // Errors: *transfer.OffsetError, which makes the client send the object again.
 func (w *session) startOver(ctx context.Context, reason error) error {
@@ -105,7 +116,7 @@ func (w *session) startOver(ctx context.Context, reason error) error {
 		if err != nil {
 			return err
 		}
-		if !now.LeaseUntil.IsZero() || now.Held != w.held {
+		if w.row.Part == 0 && (!now.LeaseUntil.IsZero() || now.Held != w.held) || w.row.Part > 0 && (now.PartSize == 0 || now.Complete()) {
 			return transfer.ErrOvertaken
 		}
 		return tx.ResetObject(ctx, now, false)
@@ -178,17 +189,22 @@ func (w *session) write(ctx context.Context, p []byte) error {
 		}
 	}
 	n, err := w.blob.Write(p)
-	w.whole.Write(p[:n])
-	w.crc = crc32.Update(w.crc, crc32.IEEETable, p[:n])
+	if w.whole != nil {
+		w.whole.Write(p[:n])
+		w.crc = crc32.Update(w.crc, crc32.IEEETable, p[:n])
+	}
 	if w.part != nil {
 		w.part.Write(p[:n])
 	}
-	if w.mimeType == "" && len(w.head) < transfer.SniffBytes {
+	if w.whole != nil && w.mimeType == "" && len(w.head) < transfer.SniffBytes {
 		w.head = append(w.head, p[:min(n, transfer.SniffBytes-len(w.head))]...)
 	}
 	w.written += int64(n)
 	if err != nil {
 		return storageError("write object", err)
+	}
+	if w.row.Part > 0 && w.written == w.end {
+		return nil // finish saves it: once all parts are held, join may delete the row at any time
 	}
 	if w.written-w.held >= checkpointBytes || time.Since(w.renewed) >= checkpointEvery {
 		return w.checkpoint(ctx)
@@ -220,6 +236,9 @@ func (w *session) flush(ctx context.Context, last bool) error {
 	held, err := w.blob.Sync()
 	if err != nil {
 		return storageError("sync object", err)
+	}
+	if w.row.Part > 0 {
+		return w.flushPart(ctx, held-w.row.Begin, last)
 	}
 	if held != w.written {
 		return fmt.Errorf("sync object: the store holds %d bytes instead of %d", held, w.written)
@@ -261,7 +280,7 @@ func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []
 	if last {
 		p.Reserved = 0
 	}
-	ours, err := w.s.store.SaveProgress(ctx, p)
+	ours, err := w.save(ctx, p)
 	if err != nil {
 		return storageError("save progress", err)
 	}
@@ -321,6 +340,9 @@ func (w *session) expectEnd() error {
 // Errors: transfer.ErrMIMEType.
 func (w *session) sniffType() error {
 	complete := w.written == w.row.IntendedSize && !w.row.Deferred
+	if w.row.Part > 0 { // join does
+		return nil
+	}
 	if w.mimeType != "" || len(w.head) < transfer.SniffBytes && !complete {
 		return nil
 	}

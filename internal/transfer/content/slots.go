@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 
@@ -16,6 +17,46 @@ type slots struct {
 	all          int
 	reservations map[id.Reservation]int
 	networks     map[netip.Prefix]int
+	parts        map[partsOf]map[int]int // by number, how many requests write it or wait to
+}
+
+// partsOf names an object that is uploaded in parts.
+type partsOf struct {
+	reservation id.Reservation
+	clientID    string
+}
+
+var errPartsAtOnce = transfer.ErrReservationUploads.With(fmt.Sprintf("%d parts of a file at once are enough; wait for one of them, then send this part again", transfer.PartsAtOnce))
+
+// acquirePart counts an upload of a part. A part that is written already does not count once more: its new writer ends the old one.
+// The caller calls release once, unless acquirePart fails.
+// Errors: transfer.ErrReservationUploads.
+func (s *slots) acquirePart(to Target, number int) (release func(), err error) {
+	key := partsOf{to.Reservation, to.ClientID}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parts[key]) >= transfer.PartsAtOnce && s.parts[key][number] == 0 {
+		return nil, errPartsAtOnce
+	}
+	if s.parts == nil {
+		s.parts = map[partsOf]map[int]int{}
+	}
+	if s.parts[key] == nil {
+		s.parts[key] = map[int]int{}
+	}
+	s.parts[key][number]++
+	return func() { s.releasePart(key, number) }, nil
+}
+
+func (s *slots) releasePart(key partsOf, number int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.parts[key][number]--; s.parts[key][number] == 0 {
+		delete(s.parts[key], number)
+	}
+	if len(s.parts[key]) == 0 {
+		delete(s.parts, key)
+	}
 }
 
 // acquire counts an upload of ctx's client. It does not wait. The caller calls release once, unless acquire fails.

@@ -25,6 +25,8 @@ type Target struct {
 
 // Part is one request's part of an object, whatever the protocol. The adapters of the protocols are in transfer/handler.
 type Part struct {
+	Number int // of the part that the request writes, in an object of parts; all offsets and sizes are those of the part. 0: the object
+
 	Restart bool  // what is held is dropped first
 	Whole   bool  // the part is the whole object: with fewer bytes it is refused
 	Offset  int64 // of the first byte; 0 with Restart
@@ -74,7 +76,7 @@ const (
 // transfer.ErrBodyLength, transfer.ErrDigest, transfer.ErrOvertaken, transfer.ErrMIMEType, transfer.ErrPersonalVolume,
 // transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume, transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed,
 // transfer.ErrStorageFull, transfer.ErrStopping, transfer.ErrReservationUploads, transfer.ErrClientUploads,
-// transfer.ErrUploads.
+// transfer.ErrUploads, transfer.ErrOtherWay, fault.ErrUnavailable.
 func (s *Service) Upload(ctx context.Context, to Target, in Part) (transfer.Object, error) {
 	o, err := s.upload(ctx, to, in)
 	var refusal *fault.Error
@@ -90,6 +92,13 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 		return transfer.Object{}, err
 	}
 	defer release()
+	if in.Number > 0 {
+		releasePart, err := s.slots.acquirePart(to, in.Number)
+		if err != nil {
+			return transfer.Object{}, err
+		}
+		defer releasePart()
+	}
 	u, lease, err := s.beginUpload(ctx, to, in)
 	if err != nil {
 		return transfer.Object{}, err
@@ -101,12 +110,13 @@ func (s *Service) upload(ctx context.Context, to Target, in Part) (transfer.Obje
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	holder := &leaseHolder{epoch: lease.epoch, stop: stop, done: make(chan struct{})}
-	previous, ok := s.leases.acquire(u.UID, holder, transfer.ErrOvertaken)
+	place := writer{u.UID, u.Part}
+	previous, ok := s.leases.acquire(place, holder, transfer.ErrOvertaken)
 	if !ok {
 		close(holder.done)
 		return transfer.Object{}, transfer.ErrOvertaken
 	}
-	defer s.leases.release(u.UID, holder)
+	defer s.leases.release(place, holder)
 	defer w.close()
 	// A blocked Read must delay neither a newer writer nor a shutdown.
 	defer context.AfterFunc(ctx, in.Body.Interrupt)()
@@ -134,17 +144,14 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		if err := to.Authorize(u.Creator); err != nil {
 			return err
 		}
+		if u, err = choosePart(ctx, tx, u, in.Number); err != nil {
+			return err
+		}
 		if err := admit(u, in); err != nil {
 			return err
 		}
-		restart := in.Restart && u.Held > 0
-		if restart || u.Reserved > 0 {
-			if err := tx.ResetObject(ctx, u, !restart); err != nil {
-				return err
-			}
-		}
-		if restart {
-			u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
+		if u, err = clearWay(ctx, tx, u, in); err != nil {
+			return err
 		}
 		opened := u.Deferred
 		if err := declareSize(ctx, tx, &u, in); err != nil {
@@ -161,6 +168,24 @@ func (s *Service) beginUpload(ctx context.Context, to Target, in Part) (u postgr
 		return err
 	})
 	return u, lease, err
+}
+
+// clearWay releases what a former writer of a locked object or part has left reserved, and drops what is held when the request starts over.
+func clearWay(ctx context.Context, tx *postgres.Store, u postgres.Upload, in Part) (postgres.Upload, error) {
+	restart := in.Restart && u.Held > 0
+	switch {
+	case restart:
+		if err := tx.ResetObject(ctx, u, false); err != nil {
+			return u, err
+		}
+		u.Held, u.ShaState, u.Head, u.SHA256, u.CRC32, u.MIMEType = 0, nil, nil, nil, 0, ""
+	case u.Reserved == 0:
+	case u.Part > 0:
+		return u, tx.ReleasePart(ctx, u)
+	default:
+		return u, tx.ResetObject(ctx, u, true)
+	}
+	return u, nil
 }
 
 // declareSize makes the deferred size of a locked object the one that the request states.
@@ -276,6 +301,13 @@ func (s *Service) ReleaseVolumes(ctx context.Context) error {
 		n, err = tx.ReleaseVolumes(ctx, volumeReleaseAge)
 		return err
 	})
+	if err == nil {
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+			parts, err := tx.ReleaseParts(ctx, volumeReleaseAge)
+			n += parts
+			return err
+		})
+	}
 	if err == nil && n > 0 {
 		s.log.Info("reserved volume of vanished uploads released", "uploads", n)
 	}

@@ -174,7 +174,7 @@ func (w *session) moveWindow(ctx context.Context) error {
 	}
 	var more writerLease
 	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
-		ours, err := tx.LockWriter(ctx, w.row.UID, w.lease.epoch)
+		ours, err := tx.LockWriter(ctx, w.row, w.lease.epoch)
 		if err != nil {
 			return storageError("lock object", err)
 		}

@@ -10,56 +10,73 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// writerLeases holds the writer of each object in this process. A newer writer stops the older one and waits for it, which
+// writer names what a request writes: an object, or a part of it.
+type writer struct {
+	object id.Object
+	part   int // 0: the object
+}
+
+// writerLeases holds the writer of each object, or part of an object, in this process. A newer writer stops the older one and waits for it, which
 // is faster than waiting for its lease to expire. Between processes, the epoch and the lease in the object's row do the
 // same (contract 4.12). The zero value is ready to use.
 type writerLeases struct {
 	mu      sync.Mutex
-	holders map[id.Object]*leaseHolder
+	holders map[writer]*leaseHolder
+	objects map[id.Object]int // how many holders there are
 }
 
-// leaseHolder is one request that writes an object, or waits to.
+// leaseHolder is one request that writes, or waits to.
 type leaseHolder struct {
 	epoch int64
 	stop  context.CancelCauseFunc
 	done  chan struct{} // closed when the request no longer touches the bytes
 }
 
-// acquire makes h the writer of an object. It stops the previous writer with cause and returns it, or nil when there is
+// acquire makes h the writer. It stops the previous writer with cause and returns it, or nil when there is
 // none; the caller waits for its done. ok is false when a newer writer holds the lease.
-func (l *writerLeases) acquire(o id.Object, h *leaseHolder, cause error) (previous *leaseHolder, ok bool) {
+func (l *writerLeases) acquire(w writer, h *leaseHolder, cause error) (previous *leaseHolder, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	previous = l.holders[o]
+	previous = l.holders[w]
 	if previous != nil && previous.epoch > h.epoch {
 		return nil, false
 	}
 	if l.holders == nil {
-		l.holders = map[id.Object]*leaseHolder{}
+		l.holders, l.objects = map[writer]*leaseHolder{}, map[id.Object]int{}
 	}
-	l.holders[o] = h
+	l.holders[w] = h
 	if previous != nil {
 		previous.stop(cause)
+	} else {
+		l.objects[w.object]++
 	}
 	return previous, true
 }
 
 // release ends h's lease and closes h.done.
-func (l *writerLeases) release(o id.Object, h *leaseHolder) {
+func (l *writerLeases) release(w writer, h *leaseHolder) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.holders[o] == h {
-		delete(l.holders, o)
+	if l.holders[w] == h {
+		delete(l.holders, w)
+		if l.objects[w.object]--; l.objects[w.object] == 0 {
+			delete(l.objects, w.object)
+		}
 	}
 	close(h.done)
 }
 
-// stop cancels the writer of an object in this process, if there is one.
+// stop cancels the writers of an object and of its parts in this process.
 func (l *writerLeases) stop(o id.Object, cause error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h := l.holders[o]; h != nil {
-		h.stop(cause)
+	if l.objects[o] == 0 {
+		return
+	}
+	for w, h := range l.holders {
+		if w.object == o {
+			h.stop(cause)
+		}
 	}
 }
 
@@ -67,7 +84,7 @@ func (l *writerLeases) stop(o id.Object, cause error) {
 func (l *writerLeases) end(o id.Object, cause error) *leaseHolder {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.holders[o]
+	h := l.holders[writer{object: o}]
 	if h != nil {
 		h.stop(cause)
 	}
@@ -78,7 +95,7 @@ func (l *writerLeases) end(o id.Object, cause error) *leaseHolder {
 func (l *writerLeases) held(o id.Object) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.holders[o] != nil
+	return l.objects[o] > 0
 }
 
 // awaitLease returns once no other writer touches the object's bytes. A writer of this process closes its done; one of

@@ -11,7 +11,7 @@ import (
 )
 
 // objectColumns are a transfer.Object.
-const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, o.held, o.sha256, o.crc32,
+const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, coalesce(o.part_size, 0) AS part_size, o.held, o.sha256, o.crc32,
 	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata, ` + scanColumn
 
 // scanColumn is the transfer.Scan of object o, null when it is unscanned.
@@ -49,10 +49,16 @@ func (s *Store) ObjectsNamed(ctx context.Context, r id.Reservation, clientIDs []
 		SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 AND o.client_id = ANY ($2)`, r, clientIDs)
 }
 
-// IncompleteObjects returns up to limit objects of a reservation that lack bytes.
-func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit int) ([]transfer.Object, error) {
-	return database.All[transfer.Object](ctx, s.q, "list objects", `
-		SELECT `+objectColumns+` FROM transfer.objects o
+// IncompleteObject is an object that lacks bytes, or whose parts are held but not joined yet.
+type IncompleteObject struct {
+	transfer.Object
+	InParts int64 // bytes that its parts hold
+}
+
+// IncompleteObjects returns up to limit objects of a reservation that are not complete.
+func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit int) ([]IncompleteObject, error) {
+	return database.All[IncompleteObject](ctx, s.q, "list objects", `
+		SELECT `+objectColumns+`, `+inParts("o")+` AS in_parts FROM transfer.objects o
 		WHERE o.reservation = $1 AND (o.held < o.intended_size OR o.size_deferred) ORDER BY o.position LIMIT $2`, r, limit)
 }
 
@@ -117,12 +123,16 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 	}
 	charges, err := database.All[charge](ctx, s.q, "delete objects", `
 		WITH gone AS (
-			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.lease_until, o.metadata, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
+			SELECT o.uid, o.reservation, o.reserved, o.reserved_month, o.metadata,
+				greatest(o.lease_until, (SELECT max(p.lease_until) FROM transfer.object_parts p WHERE p.object = o.uid)) AS lease_until, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
 		), parts AS (
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
 			FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
 			UNION ALL
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
+			UNION ALL
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, p.reserved_month, 0, p.reserved
+			FROM gone g JOIN transfer.object_parts p ON p.object = g.uid WHERE p.reserved > 0
 			UNION ALL
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.month, g.metadata, 0 FROM gone g WHERE g.metadata > 0
 			UNION ALL
@@ -149,6 +159,11 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 // utcMonth is the calendar month in which a row of the table was created (transfer.Month).
 func utcMonth(table string) string {
 	return `date_trunc('month', ` + table + `.created_at AT TIME ZONE 'UTC')::date`
+}
+
+// inParts is how many bytes the parts of a row of objects hold. Once the object is complete they have no rows.
+func inParts(object string) string {
+	return `(SELECT coalesce(sum(p.held), 0)::bigint FROM transfer.object_parts p WHERE p.object = ` + object + `.uid)`
 }
 
 // ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.

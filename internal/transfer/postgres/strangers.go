@@ -104,7 +104,9 @@ func (s *Store) RecountStrangers(ctx context.Context, after id.Reservation, limi
 	wrong, err = database.Exec(ctx, s.q, "recount strangers' bytes", `
 		UPDATE transfer.stranger_reservations x SET bytes = n.bytes
 		FROM (
-			SELECT r.uid, r.metadata + (SELECT coalesce(sum(o.held + o.reserved + o.metadata), 0) FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
+			SELECT r.uid, r.metadata + (SELECT coalesce(sum(greatest(o.held, `+inParts("o")+`) + o.reserved + o.metadata
+					+ (SELECT coalesce(sum(p.reserved), 0) FROM transfer.object_parts p WHERE p.object = o.uid)), 0)
+				FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
 			FROM transfer.reservations r WHERE r.uid = ANY ($1)
 		) n WHERE x.reservation = n.uid AND x.bytes <> n.bytes`, uids)
 	return uids[len(uids)-1], wrong, err
@@ -126,5 +128,5 @@ func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) (
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox'
-			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND o.held > 0)`, uids)
+			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND (o.held > 0 OR o.part_size IS NOT NULL))`, uids)
 }

@@ -13,6 +13,8 @@ import (
 type Upload struct {
 	transfer.Object
 	Payer
+	Part           int   `db:"-"` // number of the part of a planned object whose row this is; 0: the object's own
+	Begin          int64 `db:"-"` // offset of the part in the object
 	ShaState       []byte
 	Head           []byte      // first bytes, while they are too few to detect the type
 	LeaseUntil     time.Time   `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
@@ -59,8 +61,8 @@ func leaseUntil(left *time.Duration) time.Time {
 	return time.Now().Add(*left)
 }
 
-// ResetObject resets an object to no bytes. It releases the volume of its bytes and the volume that its former writer reserved. With
-// keepBytes it releases the latter only. The caller has locked the object.
+// ResetObject resets an object to no bytes and without a plan. It releases the volume of its bytes and the volume that its former writers
+// reserved. With keepBytes it releases the latter only. The caller has locked the object.
 func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
 	charges, err := database.All[charge](ctx, s.q, "reset object", `
 		WITH o AS (
@@ -74,11 +76,16 @@ func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error
 				head = CASE WHEN $5 THEN head END,
 				sha256 = CASE WHEN $5 THEN sha256 END,
 				crc32 = CASE WHEN $5 THEN crc32 ELSE 0 END,
-				mime_type = CASE WHEN $5 THEN mime_type END
+				mime_type = CASE WHEN $5 THEN mime_type END,
+				part_size = CASE WHEN $5 THEN part_size END,
+				writer_epoch = writer_epoch + CASE WHEN part_size IS NULL OR $5 THEN 0 ELSE 1 END
 			WHERE uid = $1
+		), parts AS (
+			DELETE FROM transfer.object_parts WHERE object = $1 AND NOT $5 RETURNING reserved, reserved_month
 		)
 		SELECT $6::uuid AS reservation, $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
-		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0) c`,
+		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0
+			UNION ALL SELECT reserved_month, 0, reserved FROM parts WHERE reserved > 0) c`,
 		u.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes, u.Reservation)
 	if err != nil {
 		return err
@@ -118,29 +125,76 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 		), stranger AS (
 			UPDATE transfer.stranger_reservations SET bytes = bytes + $5 WHERE reservation = $12 AND (SELECT count(*) FROM organization) >= 0
 		), o AS (
-			UPDATE transfer.objects SET writer_epoch = writer_epoch + $9, lease_until = clock_timestamp() + $8::interval,
+			UPDATE `+u.row()+` SET writer_epoch = writer_epoch + $9, lease_until = clock_timestamp() + $8::interval,
 				reserved = reserved + $5, reserved_month = $4
-			WHERE uid = $1 RETURNING writer_epoch
+			WHERE `+u.is("$1", "$13")+` RETURNING writer_epoch
 		)
 		SELECT o.writer_epoch AS epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person,
 			(SELECT used FROM organization) AS organization
 		FROM o`,
-		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation)
+		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation, u.Part)
 }
 
 // ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked object.
 func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month time.Time) error {
-	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.objects SET reserved = reserved - $2 WHERE uid = $1`, u.UID, bytes); err != nil {
+	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE `+u.row()+` SET reserved = reserved - $2 WHERE `+u.is("$1", "$3"), u.UID, bytes, u.Part); err != nil {
 		return err
 	}
 	return s.refund(ctx, []charge{{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
 }
 
-// LockWriter locks an object and reports whether the writer of an epoch still has the lease.
-func (s *Store) LockWriter(ctx context.Context, o id.Object, epoch int64) (bool, error) {
-	n, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE`, o, epoch)
+// row is the table with the row that an upload advances, and is finds it: that of the object, or of a part of it.
+func (u Upload) row() string {
+	if u.Part > 0 {
+		return "transfer.object_parts"
+	}
+	return "transfer.objects"
+}
+
+func (u Upload) is(object, part string) string {
+	if u.Part > 0 {
+		return "object = " + object + " AND number = " + part
+	}
+	return "uid = " + object + " AND " + part + "::int = 0"
+}
+
+// LockWriter locks an object, or its part, and reports whether the writer of an epoch still has the lease.
+func (s *Store) LockWriter(ctx context.Context, u Upload, epoch int64) (bool, error) {
+	if u.Part > 0 { // the object first, as a deletion does
+		if _, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 FOR KEY SHARE`, u.UID); err != nil {
+			return false, err
+		}
+	}
+	n, err := database.Exec(ctx, s.q, "lock writer", `SELECT FROM `+u.row()+` WHERE `+u.is("$1", "$3")+` AND writer_epoch = $2 FOR NO KEY UPDATE`, u.UID, epoch, u.Part)
 	return n == 1, err
 }
+
+// chargeProgress ends a statement whose CTE o has the progress of a writer of object $1: the reservation, the month, the bytes added to
+// those held, and the reserved bytes released. It locks the charge, then the stored volume, then the person's volume, then the
+// organization's, then the stranger's row, as refund does. Postgres does not define the order of data-modifying CTEs, so each part counts
+// the rows of the part before it, which must be complete for that.
+const chargeProgress = `
+		), r AS (
+			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r JOIN o ON r.uid = o.reservation
+		), charge AS (
+			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
+			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
+			RETURNING c.object
+		), stored AS (
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE (r.added > 0 OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
+			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
+				reserved = greatest(v.reserved - (SELECT released FROM r), 0)
+			RETURNING v.organization
+		), person AS (
+			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
+			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject
+		), organization AS (
+			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
+			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0 RETURNING v.subject
+		), stranger AS (
+			UPDATE transfer.stranger_reservations x SET bytes = greatest(x.bytes + o.added - o.released, 0)
+			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
+		)`
 
 // Progress is the progress of a writer.
 type Progress struct {
@@ -159,8 +213,7 @@ type Progress struct {
 
 // SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
 // the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
-// it. It locks the stored volume, then the person's volume, then the organization's, then the stranger's row, as refund does. Postgres does not define the
-// order of data-modifying CTEs, so each part counts the rows of the part before it, which must be complete for that.
+// it.
 func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
 		WITH before AS (
@@ -171,26 +224,7 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 				intended_size = CASE WHEN $11::bigint < 0 THEN n.intended_size ELSE $11::bigint END, size_deferred = n.size_deferred AND $11::bigint < 0
 			FROM before WHERE n.uid = before.uid
 			RETURNING n.reservation, before.reserved_month AS month, $3 - before.held AS added, before.reserved - $8 AS released
-		), r AS (
-			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r JOIN o ON r.uid = o.reservation
-		), charge AS (
-			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
-			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
-		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE r.added > 0 OR r.released <> 0
-			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
-				reserved = greatest(v.reserved - (SELECT released FROM r), 0)
-			RETURNING v.organization
-		), person AS (
-			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
-			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject
-		), organization AS (
-			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
-			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0 RETURNING v.subject
-		), stranger AS (
-			UPDATE transfer.stranger_reservations x SET bytes = greatest(x.bytes + o.added - o.released, 0)
-			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
-		)
+`+chargeProgress+`
 		SELECT count(*) FROM o`,
 		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32, p.Size)
 	return n == 1, err

@@ -23,7 +23,7 @@ const firstObjects = 1000
 // Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
 // transfer.ErrConfirmed with the transfer's uid.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
-// transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of content.Service.ChargeMetadata.
+// transfer.ErrJoining, transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of content.Service.ChargeMetadata.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var d delivered
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -124,7 +124,7 @@ func (s *Service) readDelivered(ctx context.Context, tx *postgres.Store, r postg
 }
 
 // checkConfirmable checks the conditions of a confirm.
-// Errors: transfer.ErrUnconfirmable with all details, transfer.ErrMessageToMany.
+// Errors: transfer.ErrUnconfirmable with all details, transfer.ErrJoining, transfer.ErrMessageToMany.
 func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
 	var missing []string
 	if r.Kind == transfer.KindMailbox {
@@ -155,11 +155,19 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	if err != nil {
 		return err
 	}
+	var joining []string
 	for _, o := range incomplete {
+		if o.InParts == o.IntendedSize {
+			joining = append(joining, fmt.Sprintf("objects: the parts of %s are all held, %d of %d bytes are joined", o.ClientID, o.Held, o.IntendedSize))
+			continue
+		}
 		missing = append(missing, fmt.Sprintf("objects: %s holds %d of %d bytes", o.ClientID, o.Held, o.IntendedSize))
 	}
 	if len(missing) > 0 {
 		return transfer.ErrUnconfirmable.With(missing...)
+	}
+	if len(joining) > 0 {
+		return transfer.ErrJoining.With(joining...)
 	}
 	if mailOnly && len(r.Recipients) > 1 {
 		return transfer.ErrMessageToMany

@@ -49,6 +49,48 @@ func (s *Service) SettledObject(ctx context.Context, caller token.Caller, uid id
 // creator.
 // Errors: those of content.Service.Upload; transfer.ErrNotFound for any other caller.
 func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, in content.Part) (transfer.Object, error) {
-	to := content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller), Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
-	return s.content.Upload(ctx, to, in)
+	return s.content.Upload(ctx, s.target(caller, uid, clientID), in)
+}
+
+func (s *Service) target(caller token.Caller, uid id.Reservation, clientID string) content.Target {
+	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller), Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
+}
+
+// PlanParts makes an object one that is uploaded in parts, and reports whether it was none. A partSize of 0 lets the server choose. An
+// object that has a plan keeps it.
+// Errors: those of content.Service.PlanParts.
+func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, partSize int64) (p transfer.Plan, made bool, err error) {
+	o, err := s.Object(ctx, caller, uid, clientID)
+	if err != nil {
+		return p, false, err
+	}
+	if partSize, err = transfer.PartSize(partSize, o.IntendedSize); err != nil {
+		return p, false, err
+	}
+	if made, err = s.content.PlanParts(ctx, s.target(caller, uid, clientID), partSize); err != nil {
+		return p, false, err
+	}
+	p, err = s.Parts(ctx, caller, uid, clientID)
+	return p, made, err
+}
+
+// Parts returns the plan of an object that is uploaded in parts, with the parts that have begun.
+// Errors: transfer.ErrNotFound, also for an object in one stream.
+func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (p transfer.Plan, err error) {
+	o, err := s.Object(ctx, caller, uid, clientID)
+	if err != nil {
+		return p, err
+	}
+	if o.PartSize == 0 {
+		return p, transfer.ErrNotFound
+	}
+	held, err := s.content.Parts(ctx, o)
+	if err != nil {
+		return p, err
+	}
+	p = transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, Parts: make([]transfer.Part, len(held))}
+	for i, h := range held {
+		p.Parts[i] = transfer.Part{Number: h.Number, Offset: int64(h.Number-1) * o.PartSize, Size: o.PartLength(h.Number), Held: h.Held}
+	}
+	return p, nil
 }

@@ -1,0 +1,285 @@
+package content
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"time"
+
+	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/blob/sealed"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+const (
+	// joinBesideTime and joinBesideParts bound what the request of a part joins, before its answer.
+	joinBesideTime  = 2 * time.Second
+	joinBesideParts = 4
+	// joinTime bounds one run of joinJob, which then goes on.
+	joinTime = 15 * time.Minute
+)
+
+// joinJob joins the parts of an object that are all held.
+type joinJob struct {
+	Reservation id.Reservation `json:"reservation"`
+	ClientID    string         `json:"clientId"`
+}
+
+// Kind implements river.JobArgs.
+func (joinJob) Kind() string { return "transfer_join_parts" }
+
+// JoinParts joins the parts of an object that can be joined.
+// Errors: transfer.ErrNotFound, transfer.ErrMIMEType; an error while another request joins them.
+func (s *Service) JoinParts(ctx context.Context, r id.Reservation, clientID string) error {
+	return s.join(ctx, joinJob{r, clientID}, 1<<62, func() bool { return false })
+}
+
+// workJoin joins the parts of an object to the end. A failure is repeated, and goes on where the last run has saved.
+func (s *Service) workJoin(ctx context.Context, j joinJob) error {
+	err := s.join(ctx, j, 1<<62, func() bool { return jobs.DeadlineNear(ctx) })
+	switch {
+	case errors.Is(err, errJoining):
+		return jobs.Again(time.Second)
+	case errors.Is(err, errMore):
+		return jobs.Again(0)
+	case errors.Is(err, transfer.ErrNotFound), errors.Is(err, transfer.ErrConfirmed), errors.Is(err, transfer.ErrMIMEType):
+		return nil
+	}
+	return err
+}
+
+// joinBeside joins complete parts in the request that has completed one, so that the sum is known soon after the last part. It does
+// nothing while another request does so.
+// Errors: transfer.ErrMIMEType.
+func (w *session) joinBeside(ctx context.Context) error {
+	until := time.Now().Add(joinBesideTime)
+	late := func() bool { return time.Now().After(until) }
+	err := w.s.join(ctx, joinJob{w.row.Reservation, w.row.ClientID}, joinBesideParts*w.row.PartSize, late)
+	if errors.Is(err, transfer.ErrMIMEType) {
+		return err
+	}
+	if err != nil && !errors.Is(err, errJoining) && !errors.Is(err, errMore) {
+		w.s.log.Warn("parts not joined yet", "object", w.row.UID.String(), "error", err)
+	}
+	return nil
+}
+
+var (
+	errJoining = errors.New("somebody else joins the parts")
+	errMore    = errors.New("more parts can be joined")
+	errGone    = errors.New("the bytes of parts are not held any more")
+)
+
+// joining is who joins the parts of an object, with the writer lease of the object.
+type joining struct {
+	s        *Service
+	row      postgres.Upload
+	epoch    int64
+	whole    hash.Hash
+	crc      uint32
+	head     []byte
+	mimeType string
+	joined   int64 // bytes
+	saved    int64
+	at       time.Time // of the last save
+}
+
+// join reads complete parts from the first one that is not joined on, and saves the sums over them: up to most bytes, or until late says
+// so. It finishes the object in the store when it is complete.
+// Errors: errJoining, errMore; transfer.ErrMIMEType when the mailbox does not accept the content, which is deleted.
+func (s *Service) join(ctx context.Context, o joinJob, most int64, late func() bool) error {
+	j, err := s.beginJoin(ctx, o)
+	if err != nil || j == nil {
+		return err
+	}
+	failure := j.run(ctx, most, late)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	defer cancel()
+	switch {
+	case errors.Is(failure, transfer.ErrMIMEType):
+		return (&session{s: s, row: j.row, scope: postgres.Scope{Host: postgres.AnyHost}}).deleteObject(ctx, failure)
+	case errors.Is(failure, errGone):
+		s.log.Warn("upload in parts starts over: the store does not hold what the database claims", "object", j.row.UID.String(), "error", failure)
+		return j.drop(ctx)
+	case failure != nil && !errors.Is(failure, errMore):
+		return errors.Join(failure, j.save(ctx, true))
+	}
+	if err := j.save(ctx, true); err != nil {
+		return err
+	}
+	if j.joined < j.row.IntendedSize {
+		return failure
+	}
+	if err := s.blobs.Finish(ctx, blob.ObjectKey(j.row.UID), j.row.IntendedSize); err != nil { // the first download repeats it
+		s.log.Warn("object not finished in the store yet", "object", j.row.UID.String(), "error", err)
+	}
+	return nil
+}
+
+// beginJoin takes the lease of an object of parts; nil when there is nothing to join.
+// Errors: errJoining.
+func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
+	var j *joining
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		u, err := tx.LockUpload(ctx, o.Reservation, o.ClientID, postgres.Scope{Host: postgres.AnyHost, Now: s.now()})
+		switch {
+		case err != nil:
+			return err
+		case !u.Transfer.IsZero(), u.PartSize == 0, u.Complete():
+			return nil
+		case time.Now().Before(u.LeaseUntil):
+			return errJoining
+		}
+		epoch, err := tx.TakeLease(ctx, u, leaseTime)
+		j = &joining{s: s, row: u, epoch: epoch, whole: sha256.New(), crc: u.CRC32, head: u.Head, mimeType: u.MIMEType, joined: u.Held, saved: u.Held, at: time.Now()}
+		return err
+	})
+	if err != nil || j == nil {
+		return nil, err
+	}
+	if j.joined > 0 {
+		if err := j.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(j.row.ShaState); err != nil {
+			return nil, fmt.Errorf("restore SHA-256 state: %w", err)
+		}
+	}
+	return j, nil
+}
+
+// run joins parts until it must end. It looks for parts that were completed meanwhile.
+// Errors: errMore, errGone, transfer.ErrMIMEType.
+func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
+	r, err := j.s.blobs.OpenPlanned(ctx, blob.ObjectKey(j.row.UID))
+	if errors.Is(err, blob.ErrNotFound) {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	if err != nil {
+		return storageError("open parts", err)
+	}
+	defer r.Close()
+	if _, err := r.Seek(j.joined, io.SeekStart); err != nil {
+		return storageError("read parts", err)
+	}
+	most += j.joined
+	for {
+		front, err := j.front(ctx)
+		if err != nil || front <= j.joined {
+			return err
+		}
+		for j.joined < front {
+			if j.joined >= most || late() {
+				return errMore
+			}
+			if err := j.step(ctx, r, front); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// front returns up to where all parts are complete.
+func (j *joining) front(ctx context.Context) (int64, error) {
+	parts, err := j.s.store.Parts(ctx, j.row.UID)
+	if err != nil {
+		return 0, err
+	}
+	end := int64(0)
+	for i, p := range parts {
+		if p.Number != i+1 || p.Held < j.row.PartLength(p.Number) {
+			break
+		}
+		end += p.Held
+	}
+	return end, nil
+}
+
+// step joins some bytes before front. It saves what is joined from time to time.
+func (j *joining) step(ctx context.Context, r io.Reader, front int64) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	pooled := buffers.Get().(*[]byte)
+	defer buffers.Put(pooled)
+	p := (*pooled)[:min(int64(len(*pooled)), front-j.joined)]
+	n, err := io.ReadFull(r, p)
+	if err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) {
+			return fmt.Errorf("%w at byte %d: %w", errGone, j.joined+int64(n), err)
+		}
+		return storageError("read parts", err)
+	}
+	j.whole.Write(p)
+	j.crc = crc32.Update(j.crc, crc32.IEEETable, p)
+	if j.mimeType == "" && len(j.head) < transfer.SniffBytes {
+		j.head = append(j.head, p[:min(n, transfer.SniffBytes-len(j.head))]...)
+	}
+	j.joined += int64(n)
+	if err := j.sniffType(); err != nil {
+		return err
+	}
+	if j.joined == j.row.IntendedSize || j.joined-j.saved < checkpointBytes && time.Since(j.at) < checkpointEvery {
+		return nil
+	}
+	return j.save(ctx, false)
+}
+
+// sniffType sets the object's MIME type as soon as enough bytes are joined.
+// Errors: transfer.ErrMIMEType.
+func (j *joining) sniffType() error {
+	if j.mimeType != "" || len(j.head) < transfer.SniffBytes && j.joined < j.row.IntendedSize {
+		return nil
+	}
+	if f := transfer.MIMEFilter(j.row.MIMETypeFilter); !f.AllowsContent(j.head, j.row.Name) {
+		return f.Rejection("content")
+	}
+	j.mimeType = transfer.TypeByContent(j.head, j.row.Name)
+	return nil
+}
+
+// save saves what is joined, and renews the lease, or ends it when this is the last call.
+// Errors: errJoining when the lease is lost.
+func (j *joining) save(ctx context.Context, last bool) error {
+	state, err := j.whole.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return fmt.Errorf("save SHA-256 state: %w", err)
+	}
+	p := postgres.Progress{Object: j.row.UID, Epoch: j.epoch, Held: j.joined, ShaState: state, CRC32: j.crc, MIMEType: j.mimeType}
+	if j.mimeType == "" {
+		p.Head = j.head
+	}
+	if j.joined == j.row.IntendedSize {
+		p.SHA256, last = j.whole.Sum(nil), true
+	}
+	switch {
+	case !last:
+		p.Lease = leaseTime
+	case p.SHA256 != nil:
+		p.Lease = leaseToFinish
+	}
+	ours, err := j.s.store.SaveJoined(ctx, p)
+	if err == nil && !ours {
+		err = errJoining
+	}
+	if err == nil {
+		j.saved, j.at = j.joined, time.Now()
+	}
+	return err
+}
+
+// drop gives up the plan of an object whose bytes are lost: the client plans it again.
+func (j *joining) drop(ctx context.Context) error {
+	return j.s.store.InTx(ctx, func(tx *postgres.Store) error {
+		u, err := tx.LockUpload(ctx, j.row.Reservation, j.row.ClientID, postgres.Scope{Host: postgres.AnyHost, Now: j.s.now()})
+		if err != nil || u.PartSize == 0 || u.Complete() || u.UID != j.row.UID {
+			return err
+		}
+		return tx.ResetObject(ctx, u, false)
+	})
+}
