@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"regexp"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -24,7 +25,8 @@ const (
 	chunk    = 1 << 20
 )
 
-// TestCrash kills the server at random moments of uploads and confirmations, alternating SIGKILL and SIGTERM. After each restart on the
+// TestCrash kills the server at random moments of uploads and confirmations, alternating SIGKILL and SIGTERM. The rounds send in turn by
+// PUT, tus and the IETF's resumable uploads, and what one has begun another goes on with after the restart. After each restart on the
 // same data the server must still store every byte acknowledged by a response or by HEAD. Confirmed transfers must stay confirmed. The
 // file of this round and the files of all earlier rounds must be downloaded byte for byte.
 func TestCrash(t *testing.T) {
@@ -54,11 +56,45 @@ func TestCrash(t *testing.T) {
 	t.Logf("%d rounds: nothing acknowledged was lost, %d files are byte for byte what was sent", rounds, len(sent))
 }
 
+// dialect is a protocol of uploads.
+type dialect struct {
+	name, method, path string
+	header             func(from, to, size int64) http.Header
+}
+
+// The dialects of uploads. All go on where another has ended.
+var dialects = []dialect{
+	{"PUT", "PUT", "/content", func(from, to, size int64) http.Header {
+		return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, size)}, "Content-Type": {"application/octet-stream"}}
+	}},
+	{"tus", "PATCH", "/tus", func(from, _, _ int64) http.Header {
+		return http.Header{"Tus-Resumable": {"1.0.0"}, "Upload-Offset": {strconv.FormatInt(from, 10)}, "Content-Type": {"application/offset+octet-stream"}}
+	}},
+	{"resumable", "PATCH", "/upload", func(from, to, size int64) http.Header {
+		complete := map[bool]string{true: "?1", false: "?0"}[to == size]
+		return http.Header{"Upload-Complete": {complete}, "Upload-Offset": {strconv.FormatInt(from, 10)}, "Content-Type": {"application/partial-upload"}}
+	}},
+}
+
+// offset returns the bytes held that the HEAD of a dialect tells.
+func (c client) offset(d dialect, object string) (int64, error) {
+	if d.name == "PUT" {
+		return c.held(object)
+	}
+	resp, err := c.do(context.Background(), "HEAD", object+d.path, nil, http.Header{"Tus-Resumable": {"1.0.0"}})
+	if err != nil {
+		return 0, err
+	}
+	resp.Body.Close()
+	return strconv.ParseInt(resp.Header.Get("Upload-Offset"), 10, 64)
+}
+
 type received struct{ transfer, sum string }
 
 // job is the upload of one round and its progress.
 type job struct {
 	c                   client
+	dialect             int // of dialects; 0 is PUT
 	reservation, object string
 	data                []byte
 	sent, acknowledged  atomic.Int64
@@ -72,7 +108,7 @@ func (s *server) round(n int, data []byte) received {
 	if n%2 == 1 {
 		sig = syscall.SIGTERM
 	}
-	j := &job{data: data}
+	j := &job{data: data, dialect: n % len(dialects)}
 	var err error
 	if j.c, j.reservation, j.object, err = s.reserve(int64(len(data))); err != nil {
 		s.t.Fatal(err)
@@ -106,10 +142,16 @@ func (s *server) round(n int, data []byte) received {
 	if err != nil && j.transfer == "" {
 		s.t.Fatal(err)
 	}
-	s.t.Logf("round %2d, %-10s: sent %8d, acknowledged %8d, held %8d of %d, confirmed %t", n, sig, j.sent.Load(), ack, held, len(data), j.transfer != "")
+	for _, d := range dialects {
+		if at, err := j.c.offset(d, j.object); j.transfer == "" && err == nil && at != held {
+			s.t.Fatalf("%s says %d bytes are held, PUT %d", d.name, at, held)
+		}
+	}
+	s.t.Logf("round %2d, %-10s by %-9s: sent %8d, acknowledged %8d, held %8d of %d, confirmed %t", n, sig, dialects[j.dialect].name, j.sent.Load(), ack, held, len(data), j.transfer != "")
 	if j.transfer == "" && held < ack {
 		s.t.Fatalf("%d bytes were acknowledged, %d are held", ack, held)
 	}
+	j.dialect = (n + 1) % len(dialects)
 	if err := j.complete(held); err != nil {
 		s.t.Fatal(err)
 	}
@@ -186,20 +228,20 @@ func (j *job) confirm() error {
 
 // put sends bytes from to to-1, 200 KiB per pace, so that the server can be killed in the middle.
 func (j *job) put(from, to int64, pace time.Duration) error {
-	header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, len(j.data))}, "Content-Type": {"application/octet-stream"}}
-	resp, err := j.c.do(context.Background(), "PUT", j.object+"/content", &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent}, header)
+	d, size := dialects[j.dialect], int64(len(j.data))
+	resp, err := j.c.do(context.Background(), d.method, j.object+d.path, &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent}, d.header(from, to, size))
 	if err != nil {
 		return err
 	}
 	return uploaded(resp)
 }
 
-// uploaded closes the answer to a PUT and returns an error unless it is a 200.
+// uploaded closes the answer to sent bytes and returns an error unless they are held.
 func uploaded(resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(resp.Body)
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("PUT answered %d: %s", resp.StatusCode, body)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("the upload answered %d: %s", resp.StatusCode, body)
 	}
 	return nil
 }
