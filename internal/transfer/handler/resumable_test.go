@@ -67,7 +67,7 @@ func TestInteropVersions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				fmt.Fprint(conn, strings.ReplaceAll(head, "\n", "\r\n")+"\r\n\r\n"+body)
+				fmt.Fprint(conn, strings.ReplaceAll(head, "\n", "\r\n")+"\r\n\r\n"+strings.ReplaceAll(body, `\r\n`, "\r\n"))
 				reader := bufio.NewReader(conn)
 				for want := range strings.SplitSeq(answers, "\n=> ") {
 					method, _, _ := strings.Cut(head, " ")
