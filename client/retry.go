@@ -72,7 +72,7 @@ func passing(err error) (least time.Duration, ok bool) {
 	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 509:
 		return e.RetryAfter, true
 	}
-	return e.RetryAfter, e.Code == codeNotStored || e.Code == codeProviderAway || e.Code == codeRunning
+	return e.RetryAfter, e.Code == codeNotStored || e.Code == codeProviderAway || e.Code == codeRunning || e.Code == codeJoining
 }
 
 // again calls try until it succeeds, fails for good, or the client's patience has ended.

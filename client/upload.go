@@ -53,6 +53,7 @@ var ErrOvertaken = errors.New("another program continues this upload")
 type UploadOptions struct {
 	Parallel int                                    // files at a time; 4 when 0
 	Part     int64                                  // bytes of a request; 64 MiB when 0
+	AtOnce   int                                    // parts of a file at a time; 1: one stream; 0: by the size of the file and the time of a request
 	Progress func(file int, held int64)             // bytes that the server holds or is being sent; called by several goroutines
 	Sent     func(file int, object UploadObject)    // a part has arrived: store the object
 	Complete func(file int, object UploadObject)    // a file is complete
@@ -65,8 +66,8 @@ const (
 )
 
 // Upload sends the bytes of all files that are not complete, several files at a time and each in parts. It continues where the
-// server has ended, and repeats what fails for a moment. The server compares the SHA-256 of each file. Parts of one file are sent one
-// after the other: the server appends.
+// server has ended, and repeats what fails for a moment. The SHA-256 of each file is compared. On a short line the parts of a file are sent one
+// after the other, else those of a large file up to six at once, where the server takes that.
 //
 // Errors: ErrChanged, ErrOvertaken, *Error.
 func (u *Upload) Upload(ctx context.Context, o UploadOptions) error {
@@ -104,7 +105,11 @@ func (u *Upload) uploadFile(ctx context.Context, i int, o UploadOptions) error {
 	}
 	defer content.Close()
 	p := &parts{u: u, i: i, o: o, content: content, size: u.Objects[i].Size, digest: sha256.New()}
-	if err := p.send(ctx); err != nil {
+	done, err := p.inParts(ctx)
+	if err == nil && !done {
+		err = p.send(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if err := p.hashTo(p.size); err != nil {
@@ -224,7 +229,7 @@ func (p *parts) held(ctx context.Context) (int64, error) {
 // part sends the next part, from byte first on, and returns how many bytes the server holds then.
 func (p *parts) part(ctx context.Context, first int64) (held int64, err error) {
 	end := min(first+orDefault(p.o.Part, defaultPart), p.size)
-	body := &partReader{ctx: ctx, p: p, at: first, end: end}
+	body := &partReader{ctx: ctx, p: p, at: first, end: end, progress: p.progress}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPut, p.url(), body)
 	if err != nil {
 		return first, err
@@ -307,6 +312,8 @@ type partReader struct {
 	p       *parts
 	at, end int64
 
+	progress func(at int64)
+
 	mu  sync.Mutex
 	err error // of the file
 }
@@ -332,7 +339,7 @@ func (b *partReader) Read(buf []byte) (int, error) {
 	n, err := b.p.content.ReadAt(buf, b.at)
 	b.at += int64(n)
 	if n > 0 {
-		b.p.progress(b.at)
+		b.progress(b.at)
 		return n, nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {

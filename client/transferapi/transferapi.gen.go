@@ -1191,6 +1191,9 @@ type Parts struct {
 	// PartSize Bytes of all parts but the last one
 	PartSize int64  `json:"partSize"`
 	Parts    []Part `json:"parts"`
+
+	// Sha256 Of the object, once it is complete. Compare it before the confirm
+	Sha256 *string `json:"sha256,omitempty"`
 }
 
 // PartsRequest defines model for PartsRequest.

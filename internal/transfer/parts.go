@@ -16,8 +16,9 @@ const (
 type Plan struct {
 	PartSize int64 // bytes of all parts but the last one
 	Count    int
-	Size     int64 // of the object
-	Joined   int64 // bytes of parts whose SHA-256 is computed
+	Size     int64  // of the object
+	Joined   int64  // bytes of parts whose SHA-256 is computed
+	SHA256   []byte // of the object; nil while it is incomplete
 	Parts    []Part
 }
 

@@ -1905,6 +1905,8 @@ export interface components {
              * @description Bytes, from the first one on, whose SHA-256 is computed
              */
             joined: number;
+            /** @description Of the object, once it is complete. Compare it before the confirm */
+            sha256?: string;
             parts: components["schemas"]["Part"][];
         };
         Part: {

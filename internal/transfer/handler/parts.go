@@ -2,6 +2,7 @@ package handler
 
 import (
 	"bytes"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 
@@ -33,6 +34,7 @@ type planResponse struct {
 	Count        int            `json:"count"`
 	IntendedSize int64          `json:"intendedSize"`
 	Joined       int64          `json:"joined"`
+	SHA256       string         `json:"sha256,omitempty"`
 	Parts        []partResponse `json:"parts"`
 }
 
@@ -44,7 +46,7 @@ type partResponse struct {
 }
 
 func planFrom(p transfer.Plan) planResponse {
-	out := planResponse{PartSize: p.PartSize, Count: p.Count, IntendedSize: p.Size, Joined: p.Joined, Parts: make([]partResponse, len(p.Parts))}
+	out := planResponse{PartSize: p.PartSize, Count: p.Count, IntendedSize: p.Size, Joined: p.Joined, SHA256: hex.EncodeToString(p.SHA256), Parts: make([]partResponse, len(p.Parts))}
 	for i, part := range p.Parts {
 		out.Parts[i] = partResponse(part)
 	}

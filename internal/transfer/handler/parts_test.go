@@ -98,8 +98,9 @@ func TestUploadInParts(t *testing.T) {
 				t.Error("Ann gets other bytes")
 			}
 			d.Put(parts+"/2", data[mib:2*mib]).WantError(transfer.ErrConfirmed)
-			if n := len(d.Get(parts).Want(http.StatusOK).Value("parts").([]any)); n != 4 {
-				t.Errorf("%d parts of a delivered object", n)
+			after := d.Get(parts).Want(http.StatusOK)
+			if n := len(after.Value("parts").([]any)); n != 4 || after.String("sha256") != got.String("objects.0.sha256") {
+				t.Errorf("%s", after.Body)
 			}
 		})
 	}

@@ -88,7 +88,7 @@ func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reserva
 	if err != nil {
 		return p, err
 	}
-	p = transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, Parts: make([]transfer.Part, len(held))}
+	p = transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, SHA256: o.SHA256, Parts: make([]transfer.Part, len(held))}
 	for i, h := range held {
 		p.Parts[i] = transfer.Part{Number: h.Number, Offset: int64(h.Number-1) * o.PartSize, Size: o.PartLength(h.Number), Held: h.Held}
 	}
