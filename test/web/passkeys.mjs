@@ -1,6 +1,6 @@
 // Passkeys, with Chromium's virtual authenticator (CDP domain WebAuthn).
 
-import { equal, inFirefox, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { equal, focused, inFirefox, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const identity = "/id/v3";
 
@@ -58,9 +58,16 @@ export async function passkeyTests() {
 
     await p.reload();
     await p.getByText("Last used").waitFor();
-    await p.getByRole("button", { name: "Remove My phone" }).click();
+    await p.getByRole("button", { name: "Rename My phone" }).click();
+    await p.getByLabel("Name", { exact: true }).and(p.locator("[value='My phone']")).fill("Old phone");
+    await p.keyboard.press("Enter");
+    await p.getByText("Old phone", { exact: true }).waitFor();
+    await focused(p, "Rename");
+    await p.getByRole("button", { name: "Rename Old phone" }).click();
+    await p.getByRole("button", { name: "Cancel" }).click();
+    await p.getByRole("button", { name: "Remove Old phone" }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-    await p.getByText("My phone", { exact: true }).waitFor({ state: "detached" });
+    await p.getByText("Old phone", { exact: true }).waitFor({ state: "detached" });
     const r = await page(await withoutAutofill(), "/login");
     await authenticator(r, { credentials });
     await r.getByRole("button", { name: "Sign in with a passkey" }).click();
@@ -107,6 +114,17 @@ export async function passkeyTests() {
     const q = await page(context, "/login");
     await q.waitForFunction(() => window.asked.includes("conditional"), null, { polling: 200 });
     equal(await q.getAttribute("[name=email]", "autocomplete"), "username webauthn", "autocomplete");
+  });
+
+  await test("passkeys: one that is chosen in the autofill signs in", async () => {
+    const who = await person("Pina");
+    const p = await page(await signedIn(who), "/account");
+    const device = await authenticator(p);
+    await add(p, "Watch");
+    const q = await page(await visitor(), "/verify"); // a page that asks for no passkey
+    await authenticator(q, { credentials: await device.credentials() }); // it chooses at once
+    await q.goto(new URL("/login", q.url()).href);
+    await q.waitForURL("**/inbox");
   });
 
   await test("passkeys: an old session asks for one in place", async () => {

@@ -52,9 +52,24 @@ function ChangePassword({ uid }) {
   </section>`;
 }
 
+/** Renames a passkey. @param {{passkey: any, onChange: () => void, onClose: () => void}} props */
+function NameOfPasskey({ passkey, onChange, onClose }) {
+  const rename = useAction(async ({ name }) => {
+    await own("PUT", `${authenticators}/${passkey.uid}`, { json: { name: name.trim() } });
+    onClose();
+    onChange();
+  });
+  return html`<${Form} onSend=${rename.run} refused=${rename.error} class="stack">
+    <${Field} label=${T("Name")} name="name" required focus maxlength="100" defaultValue=${passkey.name} autocomplete="off" />
+    <${Problem} error=${rename.error} />
+    <div class="row"><${Button} type="submit" kind="primary" busy=${rename.busy}>${T("Save")}<//> <${Button} onClick=${onClose}>${T("Cancel")}<//></div>
+  <//>`;
+}
+
 /** The person's passkeys. @param {{all: any[], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
 function Passkeys({ all, email, stepUp, onChange }) {
   const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [naming, setNaming] = useState("");
   const add = useAction(async ({ passkey }, form) => {
     const { body } = await stepUp("POST", authenticators, { type: "webauthn", name: passkey.trim() });
     const key = await (await import("./passkeys.js")).create(body.options);
@@ -67,14 +82,19 @@ function Passkeys({ all, email, stepUp, onChange }) {
     await stepUp("DELETE", `${authenticators}/${uid}`);
     onChange();
   });
+  const close = (/** @type {string} */ uid) => {
+    setNaming("");
+    requestAnimationFrame(() => document.getElementById(`rename-${uid}`)?.focus());
+  };
   const used = (k) => [k.lastUsedAt ? F("Last used %s", when(k.lastUsedAt)) : F("Added %s", when(k.registeredAt)),
     k.backedUp ? T("synced by your devices") : T("on one device only"), k.hostname !== location.hostname && F("for %s", k.hostname)].filter(Boolean).join(" · ");
   const named = (k) => k.name || T("Passkey");
   return html`
     <p class="dim">${T("A passkey signs you in with your fingerprint, face or PIN, without a password. Nobody can trick you into giving it away.")}</p>
     ${all.length > 0 && html`<ul class="list rows">${all.map((k) => html`<li key=${k.uid} class="row between">
-      <span><b class="break">${named(k)}</b> <span class="hint block">${used(k)}</span></span>
-      <${Tool} icon="trash" label=${F("Remove %s", named(k))} onClick=${() => setAsking(k)} /></li>`)}</ul>`}
+      ${naming === k.uid ? html`<${NameOfPasskey} passkey=${k} onChange=${onChange} onClose=${() => close(k.uid)} />` : html`<span><b class="break">${named(k)}</b> <span class="hint block">${used(k)}</span></span>
+      <span class="row"><${Button} id=${`rename-${k.uid}`} aria-label=${F("Rename %s", named(k))} onClick=${() => setNaming(k.uid)}>${T("Rename")}<//>
+      <${Tool} icon="trash" label=${F("Remove %s", named(k))} onClick=${() => setAsking(k)} /></span>`}</li>`)}</ul>`}
     <${Problem} error=${remove.error} />
     ${hasPasskeys ? html`<${Form} onSend=${add.run} refused=${add.error}>
       <${Field} label=${T("Name of the new passkey")} name="passkey" required maxlength="100" hint=${T("For example: my phone.")} autocomplete="off" />
