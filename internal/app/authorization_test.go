@@ -19,8 +19,11 @@ import (
 // operators and operatorChanges are the routes of the console: for operators with a second factor, and for those of them who have
 // signed in recently.
 var (
-	operators       = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview"}
-	operatorChanges = []string{}
+	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview",
+		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit"}
+	operatorChanges = []string{
+		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
+	}
 )
 
 // authorization is the table of who may call which route. It repeats the route tables on purpose: opening a route

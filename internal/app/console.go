@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/operator"
 	operatorhandler "github.com/consign-dev/consign/internal/operator/handler"
+	operatorpostgres "github.com/consign-dev/consign/internal/operator/postgres"
 	operatorservice "github.com/consign-dev/consign/internal/operator/service"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -31,7 +32,7 @@ func (a *App) console() httpserver.Console {
 // mountConsole mounts the routes of operators: those of this domain and of the others. Each call is recorded.
 func (a *App) mountConsole(others ...[]httpapi.Route) {
 	service := operatorservice.New(operatorservice.Options{
-		DB: a.DB, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
+		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
 		Scanner: a.scannerState, Maintenance: a.maintenance.Load, Version: a.options.Version, Now: a.now,
 		Traffic: func() operator.Traffic {
 			s := a.API.Stats()

@@ -1,6 +1,8 @@
 package app_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
@@ -142,5 +146,96 @@ func TestOverview(t *testing.T) {
 	}
 	if got.Number("storage.free") != 1<<30 || got.Number("storage.size") != 100<<30 || got.Number("database.maximum") < 4 {
 		t.Errorf("the overview is %s", got.Body)
+	}
+}
+
+// TestConsoleQueues: an operator sees why a mail does not arrive, sends it again, sends a test mail, runs a job and ends one.
+func TestConsoleQueues(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	mails, jobs := httpapi.OperatorBase+"/mails", httpapi.OperatorBase+"/jobs"
+	all := olga.Get(mails + "?to=OLGA@example.com&limit=1").Want(http.StatusOK)
+	if all.String("mails.0.to") != "olga@example.com" || all.String("mails.0.state") != "sent" {
+		t.Errorf("the newest mail is %s", all.Body)
+	}
+	sent := all.String("mails.0.uid")
+	olga.Post(mails+"/"+sent+"/retry", nil).WantError(mail.ErrFinished)
+	olga.Post(mails+"/"+id.New[id.Mail]().String()+"/retry", nil).WantError(mail.ErrNotFound)
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE mails SET state = 'failed', has_secret = false, data = '{"at": 1}' WHERE uid = $1`, sent); err != nil {
+		t.Fatal(err)
+	}
+	olga.Post(mails+"/"+sent+"/retry", nil).Want(http.StatusNoContent)
+
+	test := olga.Post(mails+"/test", map[string]any{"address": "Ops@example.com"}).Want(http.StatusOK)
+	if test.Value("sent") != true || test.String("answer") == "" {
+		t.Errorf("the test mail: %s", test.Body)
+	}
+	olga.Post(mails+"/test", map[string]any{"address": "not an address"}).WantError(fault.ErrInvalid)
+	for _, wrong := range []string{"?state=lost", "?after=x", "?limit=0", "?limit=201", "?limit=1&limit=2"} {
+		olga.Get(mails + wrong).WantError(fault.ErrInvalid)
+	}
+
+	var job int64
+	err := s.App.DB.Pool.QueryRow(t.Context(), `INSERT INTO river_job (kind, args, state, max_attempts, scheduled_at, queue)
+		VALUES ('periodic', '{"name": "nothing"}', 'scheduled', 3, now() + interval '1 day', 'nobody') RETURNING id`).Scan(&job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("%s/%d", jobs, job)
+	if got := olga.Get(jobs + "?queue=nobody&state=scheduled").Want(http.StatusOK); got.String("jobs.0.kind") != "periodic nothing" {
+		t.Errorf("the job is %s", got.Body)
+	}
+	if got := olga.Post(at+"/retry", nil).Want(http.StatusOK).String("state"); got != "available" {
+		t.Errorf("a job that was made due is %s", got)
+	}
+	if got := olga.Post(at+"/cancel", nil).Want(http.StatusOK).String("state"); got != "cancelled" {
+		t.Errorf("a job that was ended is %s", got)
+	}
+	olga.Post(jobs+"/999999999/retry", nil).WantError(fault.ErrNotFound)
+	olga.Post(jobs+"/x/cancel", nil).WantError(fault.ErrNotFound)
+}
+
+// TestConsoleAudit: pages of the audit follow each other without gaps; as a table and as lines of JSON it is whole.
+func TestConsoleAudit(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	for i := range 7 {
+		if err := audit.Append(t.Context(), s.App.DB.Pool, s.Clock.Now(), audit.Entry{Action: "probe.made", Object: fmt.Sprint(i), Details: map[string]string{"formula": "=1+1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := httpapi.OperatorBase + "/audit?action=probe."
+	var got []string
+	for next := at + "&limit=3"; next != ""; {
+		page := olga.Get(next).Want(http.StatusOK)
+		var body struct {
+			Entries []struct{ Object string }
+			Next    string
+		}
+		page.JSON(&body)
+		for _, e := range body.Entries {
+			got = append(got, e.Object)
+		}
+		if next = ""; body.Next != "" {
+			next = at + "&limit=3&after=" + body.Next
+		}
+	}
+	if want := "6 5 4 3 2 1 0"; strings.Join(got, " ") != want {
+		t.Errorf("the pages have %q, want %s", got, want)
+	}
+	table := olga.With("Accept", "text/csv").Get(at + "&format=csv").Want(http.StatusOK)
+	if lines := strings.Count(string(table.Body), "\n"); lines != 8 || !strings.HasPrefix(string(table.Body), "at,action,object,actor,") {
+		t.Errorf("the table is %s", table.Body)
+	}
+	lines := strings.Split(strings.TrimSpace(string(olga.With("Accept", "application/x-ndjson").Get(at+"&format=jsonl").Want(http.StatusOK).Body)), "\n")
+	var first struct{ Action string }
+	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 7 || first.Action != "probe.made" {
+		t.Errorf("the lines are %q (%v)", lines, err)
+	}
+	own := olga.Get(httpapi.OperatorBase + "/audit?action=operator.add").Want(http.StatusOK)
+	if own.String("entries.0.target.email") != "olga@example.com" {
+		t.Errorf("the entry is %s", own.Body)
 	}
 }

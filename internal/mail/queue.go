@@ -123,9 +123,10 @@ func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string)
 
 // Filter selects mails for List. A zero field does not restrict.
 type Filter struct {
-	State string // one of the states
-	To    string // address, compared without case
-	Limit int    // [100]
+	State string  // one of the states
+	To    string  // address, compared without case
+	After id.Mail // cursor: only mails before it in the list
+	Limit int     // [100]
 }
 
 const mailColumns = `uid, created_at, template, reference, recipient AS to, locale, message_id, state, attempts,
@@ -139,9 +140,9 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 	return database.All[Mail](ctx, m.db.Pool, "list mails", `
 		SELECT `+mailColumns+`
 		FROM mails
-		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2))
+		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2)) AND ($4::uuid IS NULL OR uid < $4)
 		ORDER BY uid DESC
-		LIMIT $3`, f.State, f.To, f.Limit)
+		LIMIT $3`, f.State, f.To, f.Limit, database.Null(f.After))
 }
 
 // Retry makes a queued mail due now and queues a failed one again.

@@ -2,7 +2,12 @@
 // organizations belong to package identity, mailboxes and transfers to package transfer; their parts of the console's API are there.
 package operator
 
-import "time"
+import (
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+)
 
 // State is how well a part of the installation works.
 type State string
@@ -94,4 +99,17 @@ type Receipts struct {
 type Traffic struct {
 	Uploads, Downloads, Streams int64
 	BytesIn, BytesOut           int64
+}
+
+// Person is a person whom an audit entry names.
+type Person struct {
+	UID   id.Person
+	Name  string
+	Email string
+}
+
+// Entry is an audit entry with the people whom it names, as far as they still exist.
+type Entry struct {
+	audit.Record
+	ActorPerson, TargetPerson Person
 }

@@ -21,7 +21,8 @@ export async function operator(name) {
 }
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
-const pages = [["console", "/admin", "Queues of background jobs"]];
+const pages = [["console", "/admin", "Queues of background jobs"], ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
+  ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
@@ -46,6 +47,69 @@ export async function consoleTests() {
     await q.getByRole("link", { name: "Account" }).last().click();
     await q.waitForURL("**/account");
     forgive(/403/);
+  });
+
+  await test("console: a mail that did not arrive is found by its address", async () => {
+    const olga = await operator("Otto");
+    const p = await page(await signedIn(olga), "/admin/mails");
+    await p.getByRole("columnheader", { name: "Last answer" }).waitFor();
+    await p.getByLabel("To", { exact: true }).fill(olga.email);
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.waitForFunction((email) => [...document.querySelectorAll("tbody th")].every((th) => th.textContent.includes(email)), olga.email, { polling: 200 });
+    await p.getByLabel("State").selectOption("failed");
+    await p.getByText("No mails here.").waitFor();
+  });
+
+  await test("console: a test mail shows what the mail server says", async () => {
+    const p = await page(await signedIn(await operator("Orla")), "/admin/mails");
+    await p.getByLabel("Address").fill("ops@example.com");
+    await p.getByRole("button", { name: "Send a test mail" }).click();
+    await p.getByText("The mail server has taken the mail.").waitFor();
+  });
+
+  await test("console: an old login is proved again before a change", async () => {
+    const olga = await operator("Ophelia");
+    const p = await page(await signedIn(olga), "/admin/mails");
+    let refusals = 0, proved = "";
+    await p.route("**/admin/v1/mails/test", async (route) => {
+      if (route.request().headers().authorization === `Bearer ${proved}`) return route.continue();
+      refusals++;
+      return route.fulfill({ status: 403, json: { error: { code: 403909, message: "", details: [] } } });
+    });
+    await p.route("**/admin/v1/session", async (route) => {
+      if (route.request().method() !== "POST") return route.continue();
+      const proof = route.request().postDataJSON() ?? {};
+      if (!proof.authFactor) return route.fulfill({ status: 403, json: { error: { code: proof.authKey === olga.password ? 403048 : 403010, message: "", details: [] } } });
+      const response = await route.fetch({ postData: "{}" });
+      proved = (await response.json()).token;
+      return route.fulfill({ response });
+    });
+    await p.getByLabel("Address").fill("ops@example.com");
+    await p.getByRole("button", { name: "Send a test mail" }).click();
+    const dialog = p.getByRole("dialog");
+    await dialog.getByLabel("Password").fill(olga.password);
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await dialog.getByLabel("Code from your authenticator app, or a recovery code").fill(olga.code());
+    await dialog.getByRole("button", { name: "Continue" }).click();
+    await p.getByText("The mail server has taken the mail.").waitFor();
+    equal(refusals, 1, "refusals");
+  });
+
+  await test("console: a job is ended after a question", async () => {
+    const p = await page(await signedIn(await operator("Oskar")), "/admin/jobs");
+    await p.getByLabel("State").selectOption("completed");
+    await p.getByRole("button", { name: "Run now" }).first().click();
+    await p.waitForFunction(() => document.getElementById("announcements")?.textContent === "The job runs again.", null, { polling: 200 });
+  });
+
+  await test("console: the audit has the operator's own calls, and is saved as lines of JSON", async () => {
+    const olga = await operator("Olive");
+    const p = await page(await signedIn(olga), "/admin/audit");
+    await p.getByLabel("Show").selectOption("console.");
+    await p.getByRole("row", { name: /console\.read/ }).first().waitFor();
+    await p.getByText(olga.email).first().waitFor();
+    const [download] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download as lines of JSON" }).click()]);
+    equal(download.suggestedFilename(), "audit.jsonl", "name of the file");
   });
 
   await test("console: every page has no finding of axe and fits its window", async () => {

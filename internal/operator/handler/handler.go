@@ -3,10 +3,16 @@
 package handler
 
 import (
+	"time"
+
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/operator/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
 )
+
+// testMails limits test mails, which go to any address.
+var testMails = httpapi.PerSession("test-mail", ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}).Essential()
 
 // Handler serves the routes.
 type Handler struct{ service *service.Service }
@@ -18,7 +24,15 @@ func New(s *service.Service) *Handler { return &Handler{s} }
 // something also need a young login.
 func (h *Handler) Routes() []httpapi.Route {
 	reads := token.NeedAccess.Operator()
+	changes := reads.Young()
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/overview", Auth: reads, Handler: h.getOverview},
+		{Method: "GET", Pattern: "/mails", Auth: reads, Handler: h.listMails},
+		{Method: "POST", Pattern: "/mails/test", Auth: changes, Bucket: testMails, Handler: h.sendTestMail},
+		{Method: "POST", Pattern: "/mails/{uid}/retry", Auth: changes, Handler: h.retryMail},
+		{Method: "GET", Pattern: "/jobs", Auth: reads, Handler: h.listJobs},
+		{Method: "POST", Pattern: "/jobs/{id}/retry", Auth: changes, Handler: h.retryJob},
+		{Method: "POST", Pattern: "/jobs/{id}/cancel", Auth: changes, Handler: h.cancelJob},
+		{Method: "GET", Pattern: "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, typeJSONLines}, Handler: h.getAudit},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/operator"
+	"github.com/consign-dev/consign/internal/operator/postgres"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/translog"
 )
@@ -22,6 +23,7 @@ import (
 // Options holds what New needs. All but Shared and Volume are required.
 type Options struct {
 	DB          *database.DB
+	Store       *postgres.Store
 	Jobs        *jobs.Runner
 	Mail        *mail.Mailer
 	Receipts    *translog.Log

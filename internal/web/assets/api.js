@@ -54,7 +54,7 @@ export async function call(method, url, { token, json, body, type, signal, accep
   }
   noteRenewal(bearer(response.headers));
   if (!response.ok) throw await failure(url, response);
-  const answer = response.headers.get("Content-Type")?.includes("json") && method !== "HEAD" ? await content(url, response, signal) : {};
+  const answer = response.headers.get("Content-Type")?.includes("/json") && method !== "HEAD" ? await content(url, response, signal) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
 }
 

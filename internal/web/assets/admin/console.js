@@ -1,7 +1,7 @@
 // The frame of the console's pages (contract 9.2): navigation, requests as an operator, states of parts. A page is a module beside this
 // one that calls showConsole, an entry in internal/web/console.go and one in `pages`.
 
-import { Icon, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
+import { Button, Field, Icon, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
 import { Empty } from "../drawings.js";
 import { T } from "../i18n.js";
 import { call, own } from "../api.js";
@@ -16,6 +16,9 @@ export const admin = "/admin/v1";
 /** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
 const pages = () => [
   ["", T("Overview")],
+  ["mails", T("Mail queue")],
+  ["jobs", T("Background jobs")],
+  ["audit", T("Audit")],
 ];
 
 /** An access token whose login counts as recent, in memory only. */
@@ -113,6 +116,13 @@ export const Table = ({ caption, head, children }) => html`<div class="scroll" t
 
 /** What a list shows when it is empty. @param {{sentence: string}} props */
 export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
+
+/** The end of a list of `useList`. @param {{of: ReturnType<typeof useList>}} props */
+export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>${T("Show more")}<//></div>` : null);
+
+/** A choice from a list. @param {{label: string, value: string, choices: [string, string][], onChange: (value: string) => void}} props */
+export const Choice = ({ label, value, choices, onChange }) => html`<${Field} label=${label} as="select" onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
+  ${choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}<//>`;
 
 /** Shows a page of the console. @param {string} name its name in `pages` @param {(props: any) => any} Page */
 export function showConsole(name, Page) {

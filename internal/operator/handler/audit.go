@@ -1,0 +1,150 @@
+package handler
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/operator"
+)
+
+type entryResponse struct {
+	ID           int64             `json:"id"`
+	At           httpapi.Time      `json:"at"`
+	Action       string            `json:"action"`
+	Object       string            `json:"object"`
+	Actor        *personResponse   `json:"actor"`
+	Target       *personResponse   `json:"target"`
+	Organization *id.Organization  `json:"organization"`
+	Address      string            `json:"address"`
+	UserAgent    string            `json:"userAgent"`
+	Details      map[string]string `json:"details"`
+}
+
+// personResponse is a person of an entry. Name and address are empty once the account was deleted.
+type personResponse struct {
+	UID   id.Person `json:"uid"`
+	Name  string    `json:"name"`
+	Email string    `json:"email"`
+}
+
+func personFrom(u id.Person, p operator.Person) *personResponse {
+	if u.IsZero() {
+		return nil
+	}
+	return &personResponse{u, p.Name, p.Email}
+}
+
+func entryFrom(e operator.Entry) entryResponse {
+	out := entryResponse{
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Actor, e.ActorPerson), Target: personFrom(e.Target, e.TargetPerson),
+		UserAgent: e.Client.UserAgent, Details: e.Details,
+	}
+	if out.Details == nil {
+		out.Details = map[string]string{}
+	}
+	if !e.Organization.IsZero() {
+		out.Organization = &e.Organization
+	}
+	if e.Client.Address.IsValid() {
+		out.Address = e.Client.Address.String()
+	}
+	return out
+}
+
+type auditResponse struct {
+	Entries []entryResponse `json:"entries"`
+	Next    string          `json:"next,omitempty"`
+}
+
+// getAudit handles GET /audit. As a table or as lines of JSON it has all entries that the filter selects.
+func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
+	q := queryOf(r)
+	format := q.word("format", "json", "csv", "jsonl")
+	f := audit.Filter{Action: q.one("action"), Person: uid[id.Person](q, "person"), Organization: uid[id.Organization](q, "organization"), Since: q.moment("since"), Before: q.number("after", 1, 1<<62, 0)}
+	limit := q.limit()
+	if err := q.problems.Err(); err != nil {
+		return err
+	}
+	switch format {
+	case "csv":
+		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(h.service.Audit(r.Context(), f)))
+	case "jsonl":
+		return jsonLines(w, "audit.jsonl", h.service.Audit(r.Context(), f))
+	}
+	f.Limit = limit
+	entries, more, err := h.service.AuditPage(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	answer := auditResponse{Entries: make([]entryResponse, len(entries))}
+	for i, e := range entries {
+		answer.Entries[i] = entryFrom(e)
+	}
+	if more {
+		answer.Next = strconv.FormatInt(entries[len(entries)-1].ID, 10)
+	}
+	return httpapi.JSON(w, http.StatusOK, answer)
+}
+
+// typeJSONLines is the media type of JSON objects, one a line.
+const typeJSONLines = "application/x-ndjson"
+
+// jsonLines answers with entries as JSON, one a line, to be saved as a file of that name. It streams: an error after the first lines
+// cuts the connection.
+func jsonLines(w http.ResponseWriter, file string, entries iter.Seq2[operator.Entry, error]) error {
+	header := w.Header()
+	header.Set("Content-Type", typeJSONLines)
+	header.Set("Content-Disposition", `attachment; filename="`+file+`"`)
+	lines := json.NewEncoder(w)
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		if err := lines.Encode(entryFrom(e)); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// auditHead is the header of the audit as CSV.
+var auditHead = []string{"at", "action", "object", "actor", "actorEmail", "target", "targetEmail", "organization", "address", "userAgent", "details"}
+
+// auditRows returns entries as rows of CSV.
+func auditRows(entries iter.Seq2[operator.Entry, error]) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		for e, err := range entries {
+			if !yield(auditRow(e), err) {
+				return
+			}
+		}
+	}
+}
+
+func auditRow(e operator.Entry) []string {
+	details := make([]string, 0, len(e.Details))
+	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
+		details = append(details, name+"="+e.Details[name])
+	}
+	named := func(zero bool, text string) string {
+		if zero {
+			return ""
+		}
+		return text
+	}
+	return []string{
+		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, named(e.Actor.IsZero(), e.Actor.String()), e.ActorPerson.Email,
+		named(e.Target.IsZero(), e.Target.String()), e.TargetPerson.Email, named(e.Organization.IsZero(), e.Organization.String()),
+		named(!e.Client.Address.IsValid(), e.Client.Address.String()), e.Client.UserAgent, strings.Join(details, "; "),
+	}
+}

@@ -1,0 +1,62 @@
+// /admin/audit: who did what in the installation: filter, table and lines of JSON to save.
+
+import { Button, Field, Form, Problem, Waiting, html, useAction, useState } from "../ui.js";
+import { T, when } from "../i18n.js";
+import { saveBody } from "../downloads.js";
+import { Choice, Listed, Nothing, Table, ask, showConsole, useList } from "./console.js";
+
+/** What actions begin with, and names for it. @type {() => [string, string][]} */
+const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["person.", T("Accounts")], ["organization.", T("Organization")], ["member.", T("Members")],
+  ["mailbox.", T("Mailboxes")], ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")], ["console.", T("Console")], ["operator.", T("Operators")]];
+
+/** What is entered for each period: seconds. @type {() => [string, string][]} */
+const periods = () => [["", T("Any time")], ["3600", T("Last hour")], ["86400", T("Last 24 hours")], ["2592000", T("Last 30 days")]];
+
+showConsole("audit", () => {
+  const [action, setAction] = useState("");
+  const [period, setPeriod] = useState("");
+  const [since, setSince] = useState("");
+  const [person, setPerson] = useState("");
+  const query = new URLSearchParams({ ...(action && { action }), ...(since && { since }), ...(person && { person }) });
+  const list = useList(`/audit?${query}`, "entries");
+  const save = useAction(async (format, type) => {
+    query.set("format", format);
+    const { response } = await ask("GET", `/audit?${query}`, { accept: type });
+    await saveBody(response, `audit.${format}`);
+  });
+  const choosePeriod = (/** @type {string} */ seconds) => {
+    setPeriod(seconds);
+    setSince(seconds ? new Date(Date.now() - Number(seconds) * 1000).toISOString() : "");
+  };
+  return html`<section class="card stack">
+    <${Form} onSend=${(values) => setPerson(values.person.trim())} refused=${list.error} class="filters">
+      <${Choice} label=${T("Show")} value=${action} onChange=${setAction} choices=${kinds()} />
+      <${Choice} label=${T("Time")} value=${period} onChange=${choosePeriod} choices=${periods()} />
+      <${Field} label=${T("Person (uid)")} name="person" type="search" spellcheck="false" />
+      <${Button} type="submit" icon="search">${T("Search")}<//>
+    <//>
+    <${Entries} list=${list} />
+    <${Problem} error=${save.error} />
+    <div class="row">
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>${T("Download as lines of JSON")}<//>
+    </div>
+  </section>`;
+});
+
+/** A person of an entry; nobody is a stranger, a command or a job. @param {{of: any}} props */
+const Person = ({ of }) => (of ? html`<span class="break" title=${of.uid}>${of.email || of.uid}</span>` : "–");
+
+function Entries({ list }) {
+  if (!list.items) return html`<${Waiting} error=${list.error} />`;
+  const row = (/** @type {any} */ e) => html`<tr key=${e.id}>
+    <th scope="row"><code>${e.action}</code><span class="hint block">${when(e.at)}</span></th>
+    <td><${Person} of=${e.actor} />${e.address && html`<span class="hint block">${e.address}</span>`}</td>
+    <td>${e.target && e.target.uid !== e.actor?.uid && html`<${Person} of=${e.target} />`}<span class="hint block break">${e.object}</span></td>
+    <td class="said"><code>${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code></td>
+  </tr>`;
+  return html`<${Problem} error=${list.error} />
+    ${list.items.length === 0 ? html`<${Nothing} sentence=${T("Nothing matches.")} />`
+    : html`<${Table} caption=${T("Audit")} head=${[T("Action"), T("By"), T("About"), T("Details")]}>${list.items.map(row)}<//>`}
+    <${Listed} of=${list} />`;
+}

@@ -1,0 +1,61 @@
+// /admin/mails: the mail queue, each with the last answer of the mail server; sending again; a test mail.
+
+import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
+import { N, T, locale, when } from "../i18n.js";
+import { Choice, Listed, Nothing, Table, showConsole, useChange, useList } from "./console.js";
+
+/** Names of the states of a mail. @type {() => Record<string, string>} */
+const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given up"), cancelled: T("cancelled") });
+
+showConsole("mails", () => {
+  const [state, setState] = useState("");
+  const [to, setTo] = useState("");
+  const query = new URLSearchParams({ ...(state && { state }), ...(to && { to }) });
+  const list = useList(`/mails?${query}`, "mails");
+  return html`<section class="card stack">
+      <${Form} onSend=${(values) => setTo(values.to.trim())} class="filters">
+        <${Choice} label=${T("State")} value=${state} onChange=${setState} choices=${[["", T("All")], ...Object.entries(states())]} />
+        <${Field} label=${T("To")} name="to" type="search" />
+        <${Button} type="submit" icon="search">${T("Search")}<//>
+      <//>
+      <${Mails} list=${list} />
+    </section>
+    <${TestMail} />`;
+});
+
+function Mails({ list }) {
+  const { change, dialog } = useChange();
+  const retry = useAction(async (uid) => {
+    await change("POST", `/mails/${uid}/retry`);
+    announce(T("It is sent again."));
+    list.reload();
+  });
+  if (!list.items) return html`<${Waiting} error=${list.error} />`;
+  const row = (/** @type {any} */ m) => html`<tr key=${m.uid}>
+    <th scope="row"><span class="break">${m.to}</span><span class="hint block">${m.template}</span></th>
+    <td>${states()[m.state]}<span class="hint block">${N("%d attempt", "%d attempts", m.attempts)}</span></td>
+    <td>${when(m.created)}${m.nextAttempt && html`<span class="hint block">${T("next:")} ${when(m.nextAttempt)}</span>`}</td>
+    <td class="said"><code>${m.lastAnswer || "–"}</code></td>
+    <td>${["queued", "failed"].includes(m.state) && html`<${Button} class="small" icon="retry" busy=${retry.busy} onClick=${() => retry.run(m.uid)}>${T("Send again")}<//>`}</td>
+  </tr>`;
+  return html`<${Problem} error=${list.error ?? retry.error} />
+    ${list.items.length === 0 ? html`<${Nothing} sentence=${T("No mails here.")} />`
+    : html`<${Table} caption=${T("Mail queue")} head=${[T("To"), T("State"), T("Created"), T("Last answer"), T("Action")]}>${list.items.map(row)}<//>`}
+    <${Listed} of=${list} />${dialog}`;
+}
+
+function TestMail() {
+  const { change, dialog } = useChange();
+  const [said, setSaid] = useState(/** @type {any} */ (null));
+  const test = useAction(async ({ address }) => {
+    setSaid(null);
+    setSaid((await change("POST", "/mails/test", { json: { address: address.trim(), locale } })).body);
+  });
+  return html`<section class="card"><h2>${T("Test mail")}</h2>
+    <${Form} onSend=${test.run} refused=${test.error}>
+      <${Field} label=${T("Address")} name="address" type="email" required hint=${T("The mail is sent at once, without the queue.")} />
+      <${Problem} error=${test.error} />
+      ${said && html`<${Notice} kind=${said.sent ? "good" : "bad"} title=${said.sent ? T("The mail server has taken the mail.") : T("The mail was not sent.")}><code>${said.answer}</code><//>`}
+      <div><${Button} type="submit" icon="mail" busy=${test.busy}>${T("Send a test mail")}<//></div>
+    <//>${dialog}</section>`;
+}
