@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills the server 20 times with SIGKILL or SIGTERM at random moments of an upload. No acknowledged byte may be lost.
+# Kills the server 20 times with SIGKILL or SIGTERM at random moments of an upload, by PUT, tus and the IETF's protocol in turn. No acknowledged byte may be lost.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -x bin/consign ] || make -s build

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -66,6 +67,8 @@ func (c *conn) head() (status int, length int64, err error) {
 			if status, err = strconv.Atoi(string(line[9:12])); err != nil {
 				return 0, 0, err
 			}
+		case len(line) == 0 && status == http.StatusNoContent:
+			return status, 0, nil
 		case len(line) == 0 && length < 0:
 			return 0, 0, fmt.Errorf("answer %d has no Content-Length", status)
 		case len(line) == 0:

@@ -119,6 +119,7 @@ var rowTable = []row{
 	{"profile", "GET /profile", profileRow},
 	{"upload", "upload with SHA-256 while streaming, fsync", uploadRow},
 	{"uploads", "4 uploads at once", uploadsRow},
+	{"dialects", "uploads by tus and by the IETF's protocol, beside PUT", dialectsRow},
 	{"download", "download, plain HTTP, 1 and 4 connections", downloadRow},
 	{"encryption", "uploads and downloads of encrypted files", encryptionRow},
 	{"start", "start to first 200 on a migrated database", startRow},

@@ -82,6 +82,8 @@ func referenceHandler(ctx context.Context, mode string, o referenceOptions) (htt
 		return compareBcrypt()
 	case "write", "hash":
 		return receive(o.dir, mode == "hash"), nil
+	case "beside":
+		return receiveBeside(o.dir), nil
 	case "files":
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveFile(w, r, o.dir) }), nil
 	}

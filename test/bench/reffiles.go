@@ -4,6 +4,7 @@ package main
 
 import (
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -37,6 +38,50 @@ func receive(dir string, hash bool) http.Handler {
 				return err
 			}
 			sum = digest.Sum(nil)
+			return f.Sync()
+		}()
+		answer(w, map[string][]byte{"sha256": sum}, err)
+	})
+}
+
+// receiveBeside is receive with the SHA-256 in a goroutine of its own, beside reading and writing.
+func receiveBeside(dir string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var sum []byte
+		err := func() error {
+			f, err := os.Create(filepath.Join(dir, filepath.Base(r.URL.Path)))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			type chunk struct {
+				piece *[pieceSize]byte
+				n     int
+			}
+			toHash := make(chan chunk, 4)
+			hashed := make(chan []byte)
+			go func() {
+				digest := sha256.New()
+				for c := range toHash {
+					digest.Write(c.piece[:c.n])
+					pieces.Put(c.piece)
+				}
+				hashed <- digest.Sum(nil)
+			}()
+			for err == nil {
+				piece := pieces.Get().(*[pieceSize]byte)
+				var n int
+				n, err = r.Body.Read(piece[:])
+				if _, failed := f.Write(piece[:n]); failed != nil {
+					err = failed
+				}
+				toHash <- chunk{piece, n}
+			}
+			close(toHash)
+			sum = <-hashed
+			if !errors.Is(err, io.EOF) {
+				return err
+			}
 			return f.Sync()
 		}()
 		answer(w, map[string][]byte{"sha256": sum}, err)

@@ -169,7 +169,9 @@ func (b *bench) transferMemory(ctx context.Context, p *process) (up, down int64,
 		}
 	}
 	up, err = growth(p, func() error {
-		_, _, _, err := parallel(transfers, func(i int) (int64, error) { return slice, send(ctx, p.addr, paths[i], d.token, slice) })
+		_, _, _, err := parallel(transfers, func(i int) (int64, error) {
+			return slice, send(ctx, p.addr, asPUT, paths[i]+asPUT.path, d.token, slice)
+		})
 		return err
 	})
 	if err != nil {
