@@ -64,3 +64,25 @@ func TestNewNeedsTheBucket(t *testing.T) {
 		t.Errorf("a wrong secret: %v", err)
 	}
 }
+
+// TestTry: the service grants everything that a store does, and the trial leaves nothing.
+func TestTry(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	got, err := s3.Try(t.Context(), o)
+	if err != nil || got.Left != "" || got.Versions || len(got.Rights) != 5 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, r := range got.Rights {
+		if r.Err != nil {
+			t.Errorf("%s: %v", r.Name, r.Err)
+		}
+	}
+	if empty, err := open(t, o).Empty(t.Context()); err != nil || !empty {
+		t.Errorf("left something behind: %v, %v", empty, err)
+	}
+	o.SecretKey = "wrong"
+	if _, err := s3.Try(t.Context(), o); err == nil {
+		t.Error("a wrong secret is accepted")
+	}
+}
