@@ -24,7 +24,8 @@ var repeatable = map[string][]string{
 	"the same request again finds it done, or is refused": {
 		"/id/v3/signup", "/id/v3/auth/undo/{key}", "/id/v3/auth/reset/{key}", "/id/v3/confirm/{key}", "/id/v3/invitations/{key}/accept", "/id/v3/organizations/{uid}/leave",
 		"/id/v3/profile/emails/{address}/primary", "/id/v3/profile/authenticators/{uid}/verify", "/id/v3/device/{code}/approve", "/id/v3/device/{code}/refuse",
-		"/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects", "/transfer/v2/reservations/{uid}/verify",
+		"/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects", "/transfer/v2/reservations/{uid}/objects/{clientId}/parts",
+		"/transfer/v2/reservations/{uid}/verify",
 		"/admin/v1/jobs/{id}/retry", "/admin/v1/jobs/{id}/cancel",
 	},
 	"it sends a mail or message again, which a bucket bounds": {
