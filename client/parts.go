@@ -162,7 +162,7 @@ func (q *partQueue) progress(number int, held int64) {
 func (q *partQueue) send(ctx context.Context, number int) error {
 	var pauses backoff
 	begin, end := q.piece(number)
-	held := q.ends[number-1].Load()
+	held, overtaken := q.ends[number-1].Load(), false
 	for begin+held < end && ctx.Err() == nil {
 		before := held
 		now, err := q.request(ctx, number, held)
@@ -170,7 +170,10 @@ func (q *partQueue) send(ctx context.Context, number int) error {
 			held = now
 		}
 		least, known := time.Duration(0), int64(-1)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrOvertaken) && !overtaken:
+			overtaken = true // by a request of a killed program, perhaps, that arrived late; another program does it again
+		case err != nil:
 			var repeat bool
 			if least, repeat, known = q.p.interrupted(err); !repeat {
 				return err
