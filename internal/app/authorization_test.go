@@ -20,9 +20,10 @@ import (
 // signed in recently.
 var (
 	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview",
-		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit"}
+		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits", "GET /admin/v1/keys"}
 	operatorChanges = []string{
 		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
+		"PUT /admin/v1/maintenance", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate", "POST /admin/v1/keys/log/revoke",
 	}
 )
 

@@ -15,6 +15,7 @@ import (
 	operatorhandler "github.com/consign-dev/consign/internal/operator/handler"
 	operatorpostgres "github.com/consign-dev/consign/internal/operator/postgres"
 	operatorservice "github.com/consign-dev/consign/internal/operator/service"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -30,10 +31,11 @@ func (a *App) console() httpserver.Console {
 }
 
 // mountConsole mounts the routes of operators: those of this domain and of the others. Each call is recorded.
-func (a *App) mountConsole(others ...[]httpapi.Route) {
+func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route) {
 	service := operatorservice.New(operatorservice.Options{
 		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
 		Scanner: a.scannerState, Maintenance: a.maintenance.Load, Version: a.options.Version, Now: a.now,
+		SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,
 		Traffic: func() operator.Traffic {
 			s := a.API.Stats()
 			return operator.Traffic{Uploads: s.Uploads, Downloads: s.Downloads, Streams: s.Streams, BytesIn: s.BytesIn, BytesOut: s.BytesOut}
@@ -41,6 +43,15 @@ func (a *App) mountConsole(others ...[]httpapi.Route) {
 	})
 	routes := slices.Concat(append(others, operatorhandler.New(service).Routes())...)
 	a.API.Mount(httpapi.OperatorBase, httpapi.Transfer, a.audited(routes))
+}
+
+// settings returns the settings of this replica, secrets masked.
+func (a *App) settings() []operator.Setting {
+	var all []operator.Setting
+	for _, s := range a.config.Effective() {
+		all = append(all, operator.Setting{Group: s.Group, Name: s.Name, Value: s.Value, Default: s.Default, Description: s.Doc, Given: s.Given})
+	}
+	return all
 }
 
 // scannerState returns the malware scanner as it answers now.

@@ -239,3 +239,78 @@ func TestConsoleAudit(t *testing.T) {
 		t.Errorf("the entry is %s", own.Body)
 	}
 }
+
+// TestConsoleSettings: settings come masked and say whether the environment has them. Maintenance is turned on and off by an operator at the
+// admin listener. Refusals are counted.
+func TestConsoleSettings(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	at := s.Admin + httpapi.OperatorBase
+	got := olga.Get(at + "/settings").Want(http.StatusOK)
+	var body struct {
+		Settings []struct{ Name, Value, Source string }
+	}
+	got.JSON(&body)
+	sources := map[string]string{}
+	for _, e := range body.Settings {
+		sources[e.Name] = e.Source + " " + e.Value
+	}
+	for name, want := range map[string]string{"CONSIGN_SECRET_KEY": "environment ********", "CONSIGN_YOUNG_SESSION": "default 15m", "CONSIGN_ADMIN_CONSOLE": "environment public"} {
+		if sources[name] != want {
+			t.Errorf("%s is %q, want %q", name, sources[name], want)
+		}
+	}
+	if strings.Contains(string(got.Body), strings.Repeat("a2tr", 4)) { // the kit's secret key
+		t.Error("the settings show the secret key")
+	}
+	olga.Put(at+"/maintenance", map[string]any{}).WantError(fault.ErrInvalid)
+	olga.Put(at+"/maintenance", map[string]any{"on": true}).Want(http.StatusNoContent)
+	poll.Until(t, "maintenance begins", func() bool {
+		return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusServiceUnavailable
+	})
+	if olga.Get(at+"/settings").Want(http.StatusOK).Value("maintenance") != true {
+		t.Error("the console does not say that there is maintenance")
+	}
+	olga.Put(at+"/maintenance", map[string]any{"on": false}).Want(http.StatusNoContent)
+	poll.Until(t, "maintenance ends", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusOK })
+
+	for range 5 {
+		s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "eve@example.com", "type": "bcrypt", "key": "a guess"})
+	}
+	if limits := olga.Get(at + "/limits").Want(http.StatusOK); limits.String("refusals.0.bucket") != "login" {
+		t.Errorf("the refusals are %s", limits.Body)
+	}
+}
+
+// TestConsoleKeys: an operator publishes a key, revokes another, and replaces the key of the log.
+func TestConsoleKeys(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	at := httpapi.OperatorBase + "/keys"
+	fresh := olga.Post(at+"/rotate", nil).Want(http.StatusOK)
+	if fresh.String("state") != "pending" || fresh.String("purpose") != "session" {
+		t.Errorf("the new key is %s", fresh.Body)
+	}
+	olga.Delete(at + "/" + fresh.String("kid")).Want(http.StatusNoContent)
+	olga.Delete(at + "/unknown").WantError(token.ErrUnknownKey)
+	olga.Delete(at + "/%00").WantError(token.ErrUnknownKey)
+	first := olga.Post(at+"/log/rotate", nil).Want(http.StatusOK).String("verifier")
+	second := olga.Post(at+"/log/revoke", nil).Want(http.StatusOK).String("verifier")
+	var list struct {
+		Signing []struct{ KID, State string }
+		Log     []struct{ Verifier, State string }
+	}
+	olga.Get(at).Want(http.StatusOK).JSON(&list)
+	states := map[string]string{}
+	for _, k := range list.Signing {
+		states[k.KID] = k.State
+	}
+	for _, k := range list.Log {
+		states[k.Verifier] = k.State
+	}
+	if states[fresh.String("kid")] != "revoked" || states[first] != "revoked" || states[second] != "signing" {
+		t.Errorf("the keys are %v", states)
+	}
+}

@@ -45,6 +45,7 @@ var repeatable = map[string][]string{
 	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads", "/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
 	"it reads":                               {"/id/v3/auth/exists"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},
+	"a further key does no harm":             {"/admin/v1/keys/rotate", "/admin/v1/keys/log/rotate", "/admin/v1/keys/log/revoke"},
 }
 
 // TestCreatingRoutes: each POST takes Idempotency-Key, or is in repeatable.

@@ -29,22 +29,23 @@ const (
 //   - group: starts a section of the reference
 //   - doc: the description
 type Config struct {
-	PublicURL        *url.URL       `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
-	Listen           string         `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
-	AdminListen      string         `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health and profiles (with CONSIGN_PPROF); keep it private."`
-	AdminConsole     string         `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
-	ShutdownDelay    time.Duration  `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
-	IdentityBasePath string         `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
-	TransferBasePath string         `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`
-	LegacyAPI        bool           `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
-	TrustedProxies   []netip.Prefix `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
-	RequireHTTPS     bool           `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
-	TLSCert          string         `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
-	TLSKey           string         `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
-	HSTSSubdomains   bool           `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
-	Pprof            bool           `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
-	CORSOrigins      []string       `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
-	RedirectOrigins  []string       `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
+	given            map[string]bool // names of the variables that the environment has
+	PublicURL        *url.URL        `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
+	Listen           string          `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
+	AdminListen      string          `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health and profiles (with CONSIGN_PPROF); keep it private."`
+	AdminConsole     string          `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
+	ShutdownDelay    time.Duration   `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
+	IdentityBasePath string          `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
+	TransferBasePath string          `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`
+	LegacyAPI        bool            `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
+	TrustedProxies   []netip.Prefix  `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
+	RequireHTTPS     bool            `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
+	TLSCert          string          `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
+	TLSKey           string          `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
+	HSTSSubdomains   bool            `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
+	Pprof            bool            `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
+	CORSOrigins      []string        `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
+	RedirectOrigins  []string        `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
 
 	DataDir                string `group:"Storage" env:"DATA_DIR" default:"./var" doc:"Directory of all files that the server writes."`
 	DatabaseURL            string `env:"DATABASE_URL" otherwise:"a private Postgres cluster in CONSIGN_DATA_DIR" doc:"Postgres database, as postgres://user:password@host/name."`

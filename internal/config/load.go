@@ -48,6 +48,10 @@ func Parse(environ []string) (Config, error) {
 	if err := c.complete(given); err != nil {
 		return Config{}, err
 	}
+	c.given = make(map[string]bool, len(given))
+	for name := range given {
+		c.given[name] = true
+	}
 	return c, nil
 }
 

@@ -96,17 +96,40 @@ func (c Config) Print(w io.Writer) error {
 			}
 			b.WriteString("# " + g + "\n")
 		}
-		text := format(value.Interface())
-		switch {
-		case field.Tag.Get("secret") != "" && value.Len() > 0:
-			text = mask
-		case strings.Contains(text, "://"):
-			text = maskURL(text)
-		}
-		fmt.Fprintf(&b, "%s%s=%s\n", Prefix, field.Tag.Get("env"), text)
+		fmt.Fprintf(&b, "%s%s=%s\n", Prefix, field.Tag.Get("env"), shown(field, value))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// shown returns the value of a setting as text. It masks secrets and the passwords in URLs.
+func shown(field reflect.StructField, value reflect.Value) string {
+	text := format(value.Interface())
+	switch {
+	case field.Tag.Get("secret") != "" && value.Len() > 0:
+		return mask
+	case strings.Contains(text, "://"):
+		return maskURL(text)
+	}
+	return text
+}
+
+// Effective is a setting with its value.
+type Effective struct {
+	Setting
+	Value string // as Print writes it, secrets masked
+	Given bool   // the environment has it; otherwise the value is the default
+}
+
+// Effective lists all settings with their values, in the order of the table.
+func (c Config) Effective() []Effective {
+	list := Reference()
+	all := make([]Effective, 0, len(list))
+	for field, value := range c.fields() {
+		s := list[len(all)]
+		all = append(all, Effective{Setting: s, Value: shown(field, value), Given: c.given[s.Name]})
+	}
+	return all
 }
 
 func format(value any) string {

@@ -113,3 +113,15 @@ type Entry struct {
 	audit.Record
 	ActorPerson, TargetPerson Person
 }
+
+// Setting is a setting of the installation with its value, secrets masked.
+type Setting struct {
+	Group, Name, Value, Default, Description string
+	Given                                    bool // the environment has it
+}
+
+// Refusals are how many requests this replica has refused because a bucket was full.
+type Refusals struct {
+	Bucket string
+	Count  int64
+}

@@ -19,6 +19,8 @@ var consoleEntries = []entry{
 	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),
+	consolePage("keys", "keys", func(p i18n.Printer) string { return p.T("Keys") }),
+	consolePage("settings", "settings", func(p i18n.Printer) string { return p.T("Settings") }),
 	consolePage("audit", "audit", func(p i18n.Printer) string { return p.T("Audit") }),
 }
 

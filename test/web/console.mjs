@@ -22,7 +22,7 @@ export async function operator(name) {
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
 const pages = [["console", "/admin", "Queues of background jobs"], ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
-  ["console-audit", "/admin/audit", "Download as lines of JSON"]];
+  ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
@@ -110,6 +110,24 @@ export async function consoleTests() {
     await p.getByText(olga.email).first().waitFor();
     const [download] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download as lines of JSON" }).click()]);
     equal(download.suggestedFilename(), "audit.jsonl", "name of the file");
+  });
+
+  await test("console: a new key is published, and the old one goes on", async () => {
+    const p = await page(await signedIn(await operator("Odile")), "/admin/keys");
+    const keys = p.getByRole("region", { name: "Keys that sign tokens" }).locator("tbody tr");
+    await keys.first().waitFor();
+    const before = await keys.count();
+    await p.getByRole("button", { name: "Publish a new key" }).click();
+    await p.getByText("signs later").waitFor();
+    equal(await keys.count(), before + 1, "keys");
+  });
+
+  await test("console: settings say where they come from, without secrets", async () => {
+    const p = await page(await signedIn(await operator("Omar")), "/admin/settings");
+    await p.getByRole("rowheader", { name: /CONSIGN_ADMIN_CONSOLE/ }).waitFor();
+    equal(await p.getByRole("rowheader", { name: /CONSIGN_BCRYPT_COST/ }).count(), 0, "settings that have defaults");
+    await p.getByLabel("Show defaults, too").check();
+    await p.getByRole("row", { name: /CONSIGN_SECRET_KEY / }).getByText("********").waitFor();
   });
 
   await test("console: every page has no finding of axe and fits its window", async () => {

@@ -33,6 +33,14 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/jobs", Auth: reads, Handler: h.listJobs},
 		{Method: "POST", Pattern: "/jobs/{id}/retry", Auth: changes, Handler: h.retryJob},
 		{Method: "POST", Pattern: "/jobs/{id}/cancel", Auth: changes, Handler: h.cancelJob},
+		{Method: "GET", Pattern: "/settings", Auth: reads, Handler: h.getSettings},
+		{Method: "PUT", Pattern: "/maintenance", Auth: changes, Handler: h.putMaintenance},
+		{Method: "GET", Pattern: "/limits", Auth: reads, Handler: h.getLimits},
+		{Method: "GET", Pattern: "/keys", Auth: reads, Handler: h.getKeys},
+		{Method: "POST", Pattern: "/keys/rotate", Auth: changes, Handler: h.rotateSigningKey},
+		{Method: "DELETE", Pattern: "/keys/{kid}", Auth: changes, Handler: h.deleteSigningKey},
+		{Method: "POST", Pattern: "/keys/log/rotate", Auth: changes, Handler: h.rotateLogKey},
+		{Method: "POST", Pattern: "/keys/log/revoke", Auth: changes, Handler: h.revokeLogKey},
 		{Method: "GET", Pattern: "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, typeJSONLines}, Handler: h.getAudit},
 	}
 }

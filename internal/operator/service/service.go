@@ -16,7 +16,9 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/operator/postgres"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/translog"
 )
 
@@ -32,8 +34,13 @@ type Options struct {
 	Scanner     func(ctx context.Context) (operator.Scanner, error)
 	Traffic     func() operator.Traffic
 	Maintenance func() bool
-	Version     string
-	Now         func() time.Time
+	// SetMaintenance turns maintenance mode on or off on every replica.
+	SetMaintenance func(ctx context.Context, on bool) error
+	Settings       []operator.Setting
+	Keys           *token.KeyRing
+	Limiter        *ratelimit.Limiter
+	Version        string
+	Now            func() time.Time
 }
 
 // Service has the rules.

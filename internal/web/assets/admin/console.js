@@ -18,6 +18,8 @@ const pages = () => [
   ["", T("Overview")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
+  ["keys", T("Keys")],
+  ["settings", T("Settings")],
   ["audit", T("Audit")],
 ];
 
