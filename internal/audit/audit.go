@@ -33,6 +33,7 @@ type Record struct {
 
 // Append stores e in the transaction of q, in one statement.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
+	e = completed(ctx, e)
 	_, err := database.Exec(ctx, q, "audit "+e.Action, `
 		INSERT INTO audit (at, actor, action, object, target, organization, address, user_agent, details)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

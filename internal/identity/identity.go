@@ -106,3 +106,17 @@ type Operator struct {
 	AddedAt   time.Time
 	HasFactor bool // the person has a second factor; without one the console refuses
 }
+
+// ListedPerson is a person as operators see one in a list.
+type ListedPerson struct {
+	UID              id.Person
+	Name             string // empty: unset
+	Email            string // primary address
+	Verified         bool   // Email is
+	HasFactor        bool   // a second one
+	Operator         bool
+	Organization     id.Organization // zero: none
+	OrganizationName string
+	CreatedAt        time.Time
+	LastLoginAt      *time.Time // nil: never
+}

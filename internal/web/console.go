@@ -17,6 +17,7 @@ func OfConsole(pattern string) bool {
 // consoleEntries are the pages of the console (contract 9.2). Their scripts and their stylesheet are in assets/admin.
 var consoleEntries = []entry{
 	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
+	consolePage("people", "people", func(p i18n.Printer) string { return p.T("People") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),
 	consolePage("keys", "keys", func(p i18n.Printer) string { return p.T("Keys") }),

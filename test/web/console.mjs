@@ -20,8 +20,12 @@ export async function operator(name) {
   return { ...who, code: () => totp(made.key, Date.now() + 30_000) };
 }
 
+/** Signs a person in who has no second factor any more. */
+const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } });
+
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
-const pages = [["console", "/admin", "Queues of background jobs"], ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
+const pages = [["console", "/admin", "Queues of background jobs"], ["console-people", "/admin/people?search=o", "Second factor"],
+  ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
@@ -34,6 +38,31 @@ export async function consoleTests() {
     equal(await p.locator(".part").count(), 7, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
+  });
+
+  await test("console: an operator finds a person, resets the factors and ends the sessions", async () => {
+    const olga = await operator("Olivia"), paula = await operator("Paula");
+    const p = await page(await signedIn(olga), "/admin/people");
+    await p.getByLabel("Begins with").fill(paula.email.slice(0, 8).toUpperCase());
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByRole("link", { name: paula.email }).click();
+    await p.getByRole("row", { name: /Authenticator app/ }).waitFor();
+    equal(await p.getByRole("row", { name: /127\.0\.0\.1|::1/ }).count() > 0, true, "sessions");
+    await p.getByRole("button", { name: "Reset second factors" }).click();
+    const dialog = p.getByRole("dialog", { name: "Reset second factors" });
+    await dialog.getByLabel("Reason").fill("Lost the phone, ticket 7");
+    await judge(p, "/admin/people, reason");
+    await dialog.getByRole("button", { name: "Reset second factors" }).click();
+    await p.getByText("There are no sessions.").waitFor();
+    equal(await p.getByRole("row", { name: /Authenticator app/ }).count(), 0, "authenticators");
+    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-person.png"), fullPage: true });
+    await idTokenAgain(paula);
+    await p.getByRole("button", { name: "End all sessions" }).click();
+    await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 7");
+    await p.getByRole("dialog").getByRole("button", { name: "End all sessions" }).click();
+    await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
+    equal(/Lost the phone, ticket 7/.test(consign("audit")), true, "the reason is in the audit");
+    await judge(p, "/admin/people?person");
   });
 
   await test("console: nobody else gets in", async () => {

@@ -11,9 +11,17 @@ import (
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
 func (h *Handler) OperatorRoutes() []httpapi.Route {
 	reads := token.NeedAccess.Operator()
+	changes := reads.Young()
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/session", Auth: reads, Handler: h.getOperatorSession},
 		{Method: "POST", Pattern: "/session", Auth: reads, Handler: h.createOperatorSession},
+		{Method: "GET", Pattern: "/people", Auth: reads, Handler: h.listPeople},
+		{Method: "GET", Pattern: "/people/{person}", Auth: reads, Handler: h.getPerson},
+		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes, Handler: h.changePerson(h.service.EndPersonSessions)},
+		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes, Handler: h.changePerson(h.service.ResetFactors)},
+		{Method: "POST", Pattern: "/people/{person}/verify", Auth: changes, Handler: h.changePerson(h.service.VerifyPerson)},
+		{Method: "POST", Pattern: "/people/{person}/limits", Auth: changes, Handler: h.setPersonLimits},
+		{Method: "POST", Pattern: "/people/{person}/delete", Auth: changes, Handler: h.changePerson(h.service.DeletePerson)},
 	}
 }
 

@@ -16,6 +16,7 @@ export const admin = "/admin/v1";
 /** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
 const pages = () => [
   ["", T("Overview")],
+  ["people", T("People")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
   ["keys", T("Keys")],

@@ -1,0 +1,174 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+const people = httpapi.OperatorBase + "/people"
+
+type listedPeople struct {
+	People []struct {
+		UID, Email, Name    string
+		Verified, HasFactor bool
+		Organization        *struct{ UID, Name string }
+	}
+	Next string
+}
+
+func addresses(l listedPeople) string {
+	var all []string
+	for _, p := range l.People {
+		all = append(all, p.Email)
+	}
+	return strings.Join(all, " ")
+}
+
+// TestPeopleAreFound: an operator finds people by the beginning of an address or a name, page by page.
+func TestPeopleAreFound(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	addOrganization(t, s, "org.test")
+	addPerson(t, s, "ann@example.com", "org.test", identity.RoleOrganizationAdmin)
+	addPerson(t, s, "anna@example.com", "")
+	s.SignUpUnconfirmed("zoe@example.com")
+	find := func(query string) (l listedPeople) {
+		t.Helper()
+		olga.Get(people + query).Want(http.StatusOK).JSON(&l)
+		return l
+	}
+	for query, want := range map[string]string{
+		"": "ann@example.com anna@example.com olga@example.com zoe@example.com", "?search=AnN": "ann@example.com anna@example.com", "?search=ann%25": "", "?search=ann_": "",
+		"?by=name&search=OLG": "olga@example.com", "?by=name&search=zo": "zoe@example.com", "?search=nobody": "",
+	} {
+		if got := addresses(find(query)); got != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+	if p := find("?search=ann@").People[0]; p.Organization == nil || !p.Verified || p.HasFactor {
+		t.Errorf("Ann is %+v", p)
+	}
+	if p := find("?search=olga").People[0]; p.Organization != nil || !p.HasFactor {
+		t.Errorf("Olga is %+v", p)
+	}
+	if find("?search=zoe").People[0].Verified {
+		t.Error("Zoe's address is verified")
+	}
+	for _, query := range []string{"?search=%00", "?after=x", "?by=age", "?search=a&search=b", "?after=AAAAAAAAAAAAAAAAAAAAAAA", "?search=%ff"} {
+		olga.Get(people + query).WantError(fault.ErrInvalid)
+	}
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `
+		WITH p AS (INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
+			SELECT gen_random_uuid(), 'Many ' || n % 2, 'en_US', 'UTC', now() FROM generate_series(1, 120) n RETURNING uid)
+		INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, 'many-' || uid || '@example.com', true, now(), now() FROM p`); err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []string{"?search=many", "?by=name&search=many"} {
+		seen, pages := map[string]bool{}, 0
+		for query := by; query != ""; pages++ {
+			l := find(query)
+			for _, p := range l.People {
+				seen[p.UID] = true
+			}
+			if query = ""; l.Next != "" {
+				query = by + "&after=" + l.Next
+			}
+		}
+		if len(seen) != 120 || pages != 3 {
+			t.Errorf("%s finds %d people in %d pages", by, len(seen), pages)
+		}
+	}
+}
+
+// TestOperatorChangesPerson: an operator ends the sessions of a person, resets second factors, verifies an address, sets a limit and deletes
+// an account. Each needs a reason, which the audit has beside the operator.
+func TestOperatorChangesPerson(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	ann, _ := s.SignUpOperator("ann@example.com") // with a second factor
+	if err := s.App.Identity.RemoveOperator(t.Context(), "ann@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	s.SignUpUnconfirmed("zoe@example.com")
+	uid := func(email string) string {
+		p, err := s.App.Identity.ShowPerson(t.Context(), email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.UID.String()
+	}
+	at := people + "/" + uid("ann@example.com")
+	type report struct {
+		Authenticators    []struct{ Type string }
+		Sessions          []struct{ SID string }
+		Emails            []struct{ Verified bool }
+		UploadVolumeBytes *int64
+	}
+	show := func(path string) (r report) {
+		t.Helper()
+		olga.Get(path).Want(http.StatusOK).JSON(&r)
+		return r
+	}
+	if r := show(at); len(r.Sessions) == 0 || len(r.Authenticators) != 2 || r.UploadVolumeBytes != nil {
+		t.Errorf("before: %+v", r)
+	}
+	for _, body := range []any{map[string]any{}, map[string]any{"reason": " "}, map[string]any{"reason": "a\nb"}, map[string]any{"reason": strings.Repeat("x", 501)}} {
+		olga.Post(at+"/end-sessions", body).WantError(fault.ErrInvalid)
+	}
+	because := func(more ...any) map[string]any {
+		body := map[string]any{"reason": "ticket 7"}
+		for i := 0; i < len(more); i += 2 {
+			body[more[i].(string)] = more[i+1]
+		}
+		return body
+	}
+	olga.Post(at+"/reset-factors", because()).Want(http.StatusNoContent)
+	if r := show(at); len(r.Sessions) != 0 || len(r.Authenticators) != 1 {
+		t.Errorf("after the reset: %+v", r)
+	}
+	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	again := s.Stranger()
+	again.Email = "ann@example.com"
+	again = again.Login()
+	olga.Post(at+"/end-sessions", because()).Want(http.StatusNoContent)
+	again.As(again.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
+	olga.Post(at+"/limits", because("uploadVolumeGb", 1.5)).Want(http.StatusNoContent)
+	if r := show(at); r.UploadVolumeBytes == nil || *r.UploadVolumeBytes != 1_500_000_000 {
+		t.Errorf("the limit is %v", r.UploadVolumeBytes)
+	}
+	olga.Post(at+"/limits", because("uploadVolumeGb", -1)).WantError(fault.ErrInvalid)
+	olga.Post(at+"/limits", because("uploadVolumeGb", nil)).Want(http.StatusNoContent)
+	if r := show(at); r.UploadVolumeBytes != nil {
+		t.Errorf("the limit is %v", *r.UploadVolumeBytes)
+	}
+	zoe := people + "/" + uid("zoe@example.com")
+	olga.Post(zoe+"/verify", because()).Want(http.StatusNoContent)
+	if r := show(zoe); !r.Emails[0].Verified {
+		t.Error("Zoe's address is not verified")
+	}
+	olga.Post(zoe+"/delete", because()).Want(http.StatusNoContent)
+	for _, path := range []string{zoe, people + "/" + id.New[id.Person]().String(), people + "/zoe"} {
+		olga.Get(path).WantError(identity.ErrPersonNotFound)
+		olga.Post(path+"/end-sessions", because()).WantError(identity.ErrPersonNotFound)
+	}
+	for _, action := range []string{"factor.reset", "session.end-all", "person.limits", "person.verify", "person.delete"} {
+		entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: action})
+		if err != nil || len(entries) == 0 {
+			t.Fatalf("no entry %s (%v)", action, err)
+		}
+		if e := entries[0]; e.Actor.String() != uid("olga@example.com") || e.Details["why"] != "ticket 7" || !e.Client.Address.IsValid() {
+			t.Errorf("%s is by %s with %v", action, e.Actor, e.Details)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package audit
+
+import (
+	"context"
+	"maps"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// Operator is a person who makes a change with the console, and why.
+type Operator struct {
+	Person id.Person
+	Client token.Client
+	Reason string
+}
+
+type operatorKey struct{}
+
+// ByOperator returns a context whose changes are those of an operator. Append completes their entries: the operator is the actor where
+// none is known, and the reason is the detail "why" of each. So services need no second method for what commands do without an actor.
+func ByOperator(ctx context.Context, o Operator) context.Context {
+	return context.WithValue(ctx, operatorKey{}, o)
+}
+
+// completed returns e with what the context says of an operator.
+func completed(ctx context.Context, e Entry) Entry {
+	o, ok := ctx.Value(operatorKey{}).(Operator)
+	if !ok {
+		return e
+	}
+	if e.Actor.IsZero() {
+		e.Actor, e.Client = o.Person, o.Client
+	}
+	details := map[string]string{"why": o.Reason}
+	maps.Copy(details, e.Details)
+	e.Details = details
+	return e
+}

@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// maxReason is the length of the reason for an operator's change, in bytes.
+const maxReason = 500
+
+// Change is the body of an operator's change, also embedded in others.
+type Change struct {
+	Reason string `json:"reason"`
+}
+
+func (c *Change) stated() string { return c.Reason }
+
+// DecodeChange reads the body of an operator's change into in, a Change or a struct that embeds it. The request that it returns has the
+// operator and the reason for the audit.
+// Errors: fault.ErrInvalid.
+func DecodeChange(r *http.Request, in interface{ stated() string }) (*http.Request, error) {
+	if err := strictjson.Decode(r, in); err != nil {
+		return r, err
+	}
+	if err := text.Required(in.stated(), maxReason); err != nil {
+		return r, fault.ErrInvalid.With("reason: " + err.Error())
+	}
+	c := token.CallerFrom(r.Context())
+	return r.WithContext(audit.ByOperator(r.Context(), audit.Operator{Person: c.Person, Client: c.Client, Reason: in.stated()})), nil
+}

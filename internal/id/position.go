@@ -1,0 +1,29 @@
+package id
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Position returns the position of an item in a list, for the client to ask for the items after it: the text by which the list is sorted,
+// and the item's uid.
+func Position[T ~struct{ uuid.UUID }](uid T, key string) string {
+	u := struct{ uuid.UUID }(uid).UUID
+	return base64.RawURLEncoding.EncodeToString(append(u[:], key...))
+}
+
+// ParsePosition reverses Position. The empty text is the position before the first item.
+func ParsePosition[T ~struct{ uuid.UUID }](s string) (uid T, key string, ok bool) {
+	if s == "" {
+		return uid, "", true
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	if err != nil || len(raw) < 16 {
+		return uid, "", false
+	}
+	key = string(raw[16:])
+	return T{uuid.UUID(raw[:16])}, key, utf8.ValidString(key) && !strings.ContainsRune(key, 0)
+}

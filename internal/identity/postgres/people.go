@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+)
+
+// PeoplePage selects a page of the people whose address or name begins with Prefix. People follow the position of AfterKey and After,
+// which are zero for the first page.
+type PeoplePage struct {
+	ByName   bool
+	Prefix   string // lower case; empty: all, by name only those who have one
+	AfterKey string // Key of the last person of the page before
+	After    id.Person
+	Limit    int
+}
+
+// FoundPerson is a person of a page with the key of its order.
+type FoundPerson struct {
+	identity.ListedPerson
+	Key string
+}
+
+// lastRune is after every other character in the order of bytes.
+const lastRune = "\U0010FFFF"
+
+// People returns a page of people, in the order of the bytes of addresses or of names in lower case.
+func (s *Store) People(ctx context.Context, page PeoplePage) ([]FoundPerson, error) {
+	key, uid, only := `a.address COLLATE "C"`, `a.person`, `a.is_primary`
+	if page.ByName {
+		key, uid, only = `lower(p.name) COLLATE "C"`, `p.uid`, `p.name IS NOT NULL`
+	}
+	return database.All[FoundPerson](ctx, s.q, "list people", `
+		SELECT p.uid, coalesce(p.name, '') AS name, a.address AS email, a.verified_at IS NOT NULL AS verified, p.created_at, p.last_login_at,
+		       EXISTS (SELECT FROM identity.authenticators f WHERE f.person = p.uid AND f.verified AND f.type IN ('totp', 'webauthn')) AS has_factor,
+		       EXISTS (SELECT FROM identity.operators r WHERE r.person = p.uid) AS operator,
+		       o.uid AS organization, coalesce(o.name, '') AS organization_name, `+key+` AS key
+		FROM identity.persons p
+		JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
+		LEFT JOIN identity.memberships m ON m.person = p.uid
+		LEFT JOIN identity.organizations o ON o.uid = m.organization
+		WHERE p.deleted_at IS NULL AND `+only+` AND (`+key+`, `+uid+`) > ($1, $2) AND `+key+` < $3
+		ORDER BY `+key+`, `+uid+` LIMIT $4`, max(page.Prefix, page.AfterKey), page.After, page.Prefix+lastRune, page.Limit)
+}
+
+// UploadVolume returns a person's own monthly volume in bytes, nil for the server's default.
+// Errors: identity.ErrPersonNotFound.
+func (s *Store) UploadVolume(ctx context.Context, p id.Person) (*int64, error) {
+	return database.Scalar[*int64](ctx, s.q, "read upload volume", identity.ErrPersonNotFound, `
+		SELECT upload_volume_bytes FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL`, p)
+}

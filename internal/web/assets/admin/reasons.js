@@ -1,0 +1,40 @@
+// Changes of operators, each with a reason that stays in the audit.
+
+import { Button, Field, Form, Problem, announce, html, useAction, useEffect, useRef, useState } from "../ui.js";
+import { T } from "../i18n.js";
+import { useChange } from "./console.js";
+
+/**
+ * A button that asks for a reason in a dialog and then posts it to `path`, with `json`. `children`: more fields, whose values `read` makes
+ * members of the request.
+ * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, onDone: () => void, children?: any}} props
+ */
+export function Action({ label, question, path, read = () => ({}), kind = "plain", onDone, children = null }) {
+  const [open, setOpen] = useState(false);
+  return html`<${Button} kind=${kind} onClick=${() => setOpen(true)}>${label}<//>
+    ${open && html`<${Because} ...${{ label, question, path, read, kind, onDone, children }} onClose=${() => setOpen(false)} />`}`;
+}
+
+function Because({ label, question, path, read, kind, onDone, onClose, children }) {
+  const { change, dialog: proof } = useChange();
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => dialog.current?.showModal(), []);
+  const send = useAction(async (values) => {
+    await change("POST", path, { json: { reason: values.reason, ...read(values) } });
+    dialog.current?.close();
+    announce(T("Done"));
+    onDone();
+  });
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${label}>
+    <p>${question}</p>
+    <${Form} onSend=${send.run} refused=${send.error}>
+      ${children}
+      <${Field} label=${T("Reason")} name="reason" required maxlength="400" autocomplete="off" hint=${T("It stays in the audit, which people can get a copy of.")} focus />
+      <${Problem} error=${send.error} />
+      <div class="row end">
+        <${Button} onClick=${() => dialog.current?.close()}>${T("Cancel")}<//>
+        <${Button} type="submit" kind=${kind === "danger" ? "danger" : "primary"} busy=${send.busy}>${label}<//>
+      </div>
+    <//>
+  </dialog>${proof}`;
+}
