@@ -34,16 +34,23 @@ func (s *Store) People(ctx context.Context, page PeoplePage) ([]FoundPerson, err
 		key, uid, only = `lower(p.name) COLLATE "C"`, `p.uid`, `p.name IS NOT NULL`
 	}
 	return database.All[FoundPerson](ctx, s.q, "list people", `
-		SELECT p.uid, coalesce(p.name, '') AS name, a.address AS email, a.verified_at IS NOT NULL AS verified, p.created_at, p.last_login_at,
-		       EXISTS (SELECT FROM identity.authenticators f WHERE f.person = p.uid AND f.verified AND f.type IN ('totp', 'webauthn')) AS has_factor,
-		       EXISTS (SELECT FROM identity.operators r WHERE r.person = p.uid) AS operator,
-		       o.uid AS organization, coalesce(o.name, '') AS organization_name, `+key+` AS key
-		FROM identity.persons p
-		JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
+		WITH page AS ( -- first: the planner would read all authenticators for its EXISTS
+			SELECT p.uid, p.name, p.created_at, p.last_login_at, a.address, a.verified_at, `+key+` AS key
+			FROM identity.persons p
+			JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
+			WHERE p.deleted_at IS NULL AND `+only+` AND (`+key+`, `+uid+`) > ($1, $2) AND `+key+` < $3
+			ORDER BY `+key+`, `+uid+` LIMIT $4
+		)
+		SELECT p.uid, coalesce(p.name, '') AS name, p.address AS email, p.verified_at IS NOT NULL AS verified, p.created_at, p.last_login_at,
+		       f.uid IS NOT NULL AS has_factor, r.person IS NOT NULL AS operator, o.uid AS organization, coalesce(o.name, '') AS organization_name, p.key
+		FROM page p
+		LEFT JOIN LATERAL (
+			SELECT f.uid FROM identity.authenticators f WHERE f.person = p.uid AND f.verified AND f.type IN ('totp', 'webauthn') LIMIT 1
+		) f ON true
+		LEFT JOIN identity.operators r ON r.person = p.uid
 		LEFT JOIN identity.memberships m ON m.person = p.uid
 		LEFT JOIN identity.organizations o ON o.uid = m.organization
-		WHERE p.deleted_at IS NULL AND `+only+` AND (`+key+`, `+uid+`) > ($1, $2) AND `+key+` < $3
-		ORDER BY `+key+`, `+uid+` LIMIT $4`, max(page.Prefix, page.AfterKey), page.After, page.Prefix+lastRune, page.Limit)
+		ORDER BY p.key, p.uid`, max(page.Prefix, page.AfterKey), page.After, page.Prefix+lastRune, page.Limit)
 }
 
 // UploadVolume returns a person's own monthly volume in bytes, nil for the server's default.

@@ -137,9 +137,6 @@ export const TransferCode = Object.freeze({
   OVERTAKEN: 409012,
   VANITY_LINK: 409013,
   LINK_QUARANTINED: 409014,
-  JOINING: 409022,
-  OTHER_WAY: 409023,
-  NO_PARTS: 409024,
   OFFSET: 416001,
   NEW_TRANSFERS: 429003,
   TOO_MANY_CODES: 429004,
@@ -164,8 +161,6 @@ const tokenSentences = {
   [TokenCode.UNVERIFIED]: () => T("Please confirm your email address first."),
   [TokenCode.FACTOR_REQUIRED]: () => T("Your organization requires a second factor. Set one up on the account page."),
   [TokenCode.CROSS_ORIGIN]: () => T("Your browser is too old for this. Please update it and reload the page."),
-  [TokenCode.NOT_OPERATOR]: () => T("This page is for the operators of this installation."),
-  [TokenCode.OPERATOR_FACTOR]: () => T("Operators need a second factor. Set one up on the account page, then sign in with it."),
 };
 
 /** Sentences for IdentityCode. @type {Record<number, () => string>} */
@@ -284,9 +279,6 @@ const transferSentences = {
   [TransferCode.OVERTAKEN]: () => T("The same file is being sent from another window."),
   [TransferCode.VANITY_LINK]: () => T("This name is already taken."),
   [TransferCode.LINK_QUARANTINED]: () => T("This name belonged to someone else until recently. Please choose another one."),
-  [TransferCode.JOINING]: () => T("The server is still checking what has arrived. Please try again in a moment."),
-  [TransferCode.OTHER_WAY]: () => T("The same file is being sent from another window."),
-  [TransferCode.NO_PARTS]: () => T("Something went wrong. Please try again later."),
   [TransferCode.OFFSET]: () => T("The upload lost its place. It continues where the server left off."),
   [TransferCode.NEW_TRANSFERS]: () => T("The owner has received very many transfers in a short time. Please try again later."),
   [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),

@@ -1,7 +1,7 @@
 // The frame of the console's pages (contract 9.2): navigation, requests as an operator, states of parts. A page is a module beside this
 // one that calls showConsole, an entry in internal/web/console.go and one in `pages`.
 
-import { Button, Field, Icon, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
+import { Button, Field, Icon, Notice, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
 import { Empty } from "../drawings.js";
 import { T } from "../i18n.js";
 import { call, own } from "../api.js";
@@ -133,7 +133,7 @@ export function showConsole(name, Page) {
     const { value, error } = useLoaded(async () => (await ask("GET", "/session")).body);
     const link = (/** @type {[string, string]} */ [path, label]) => html`<a href=${path ? `/admin/${path}` : "/admin"} aria-current=${path === name ? "page" : undefined}>${label}</a>`;
     const title = pages().find(([path]) => path === name)?.[1];
-    if (error) return html`<h1>${title}</h1><${Problem} error=${error} />${refused(error)}`;
+    if (error) return html`<h1>${title}</h1><${Refused} error=${error} />`;
     if (!value) return html`<${Waiting} />`;
     return html`<nav class="parts" aria-label=${T("Console")}>${pages().map(link)}</nav>
       <h1>${title}</h1>
@@ -141,5 +141,10 @@ export function showConsole(name, Page) {
   });
 }
 
-/** What to do about a refusal. @param {any} error */
-const refused = (error) => (error.code === TokenCode.OPERATOR_FACTOR ? html`<p><a class="button" href="/account">${T("Account")}</a></p>` : null);
+/** Why the console is refused, and what to do. These sentences are here because every page loads errors.js. @param {{error: any}} props */
+function Refused({ error }) {
+  if (error.code === TokenCode.NOT_OPERATOR) return html`<${Notice} kind="bad">${T("This page is for the operators of this installation.")}<//>`;
+  if (error.code !== TokenCode.OPERATOR_FACTOR) return html`<${Problem} error=${error} />`;
+  return html`<${Notice} kind="bad">${T("Operators need a second factor. Set one up on the account page, then sign in with it.")}<//>
+    <p><a class="button" href="/account">${T("Account")}</a></p>`;
+}
