@@ -56,18 +56,29 @@ func (s *Service) workJoin(ctx context.Context, j joinJob) error {
 	return err
 }
 
-// joinBeside joins complete parts in the request that has completed one, so that the sum is known soon after the last part. It does
-// nothing while another request does so.
+// joinBeside joins complete parts in the request that has completed one, so that the sum is known soon after the last part.
 // Errors: transfer.ErrMIMEType.
 func (w *session) joinBeside(ctx context.Context) error {
+	return w.s.joinSome(ctx, joinJob{w.row.Reservation, w.row.ClientID}, joinBesideParts*w.row.PartSize)
+}
+
+// JoinSome joins parts in a request that waits for them. The server that was joining them may have been killed, and its job is found
+// stuck only later.
+// Errors: transfer.ErrMIMEType.
+func (s *Service) JoinSome(ctx context.Context, r id.Reservation, clientID string) error {
+	return s.joinSome(ctx, joinJob{r, clientID}, 1<<62)
+}
+
+// joinSome joins up to most bytes, for joinBesideTime. It does nothing while somebody else joins the parts.
+// Errors: transfer.ErrMIMEType.
+func (s *Service) joinSome(ctx context.Context, o joinJob, most int64) error {
 	until := time.Now().Add(joinBesideTime)
-	late := func() bool { return time.Now().After(until) }
-	err := w.s.join(ctx, joinJob{w.row.Reservation, w.row.ClientID}, joinBesideParts*w.row.PartSize, late)
+	err := s.join(ctx, o, most, func() bool { return time.Now().After(until) })
 	if errors.Is(err, transfer.ErrMIMEType) {
 		return err
 	}
 	if err != nil && !errors.Is(err, errJoining) && !errors.Is(err, errMore) {
-		w.s.log.Warn("parts not joined yet", "object", w.row.UID.String(), "error", err)
+		s.log.WarnContext(ctx, "parts not joined yet", "reservation", o.Reservation.String(), "object", o.ClientID, "error", err)
 	}
 	return nil
 }

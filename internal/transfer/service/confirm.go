@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -23,7 +24,8 @@ const firstObjects = 1000
 // Confirm turns an open reservation into a transfer and delivers it. Of parallel calls one succeeds, the others return
 // transfer.ErrConfirmed with the transfer's uid.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
-// transfer.ErrJoining, transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of content.Service.ChargeMetadata.
+// transfer.ErrJoining, transfer.ErrMIMEType, transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of
+// content.Service.ChargeMetadata.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var d delivered
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -34,10 +36,25 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 		d, err = s.deliver(ctx, tx, caller, r, uncharged(r))
 		return err
 	})
+	if errors.Is(err, transfer.ErrJoining) {
+		if failure := s.joinSome(ctx, uid); failure != nil {
+			err = failure
+		}
+	}
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
 	return d.Transfer, s.streamDelivered(ctx, d), nil
+}
+
+// joinSome joins parts of one object that the confirm waits for. The client repeats the confirm.
+// Errors: transfer.ErrMIMEType.
+func (s *Service) joinSome(ctx context.Context, r id.Reservation) error {
+	incomplete, err := s.store.IncompleteObjects(ctx, r, 1)
+	if err != nil || len(incomplete) == 0 {
+		return err
+	}
+	return s.content.JoinSome(ctx, r, incomplete[0].ClientID)
 }
 
 // delivered is a new transfer with its first objects, up to position last.

@@ -75,7 +75,8 @@ func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Res
 }
 
 // Parts returns the plan of an object that is uploaded in parts, with the parts that have begun.
-// Errors: transfer.ErrNotFound, also for an object in one stream.
+// While the parts are all held and not joined, each call joins some.
+// Errors: transfer.ErrNotFound, also for an object in one stream; transfer.ErrMIMEType.
 func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (p transfer.Plan, err error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
 	if err != nil {
@@ -87,6 +88,14 @@ func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reserva
 	held, err := s.content.Parts(ctx, o)
 	if err != nil {
 		return p, err
+	}
+	if len(held) == o.PartCount() && !o.Complete() {
+		if err := s.content.JoinSome(ctx, uid, clientID); err != nil {
+			return p, err
+		}
+		if o, err = s.Object(ctx, caller, uid, clientID); err != nil {
+			return p, err
+		}
 	}
 	p = transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, SHA256: o.SHA256, Parts: make([]transfer.Part, len(held))}
 	for i, h := range held {
