@@ -55,7 +55,7 @@ func (p *parts) inParts(ctx context.Context) (bool, error) {
 	}
 	trip := time.Since(began)
 	began = time.Now()
-	state, err := p.plan(ctx, false)
+	state, err := p.state(ctx)
 	trip = min(trip, time.Since(began))
 	files := min(orDefault(p.o.Parallel, defaultParallel), len(p.u.Objects))
 	at := orDefault(p.o.AtOnce, min(partsAtOnce(trip), max(mostRequests/files, 1)))
@@ -63,7 +63,7 @@ func (p *parts) inParts(ctx context.Context) (bool, error) {
 		if held > 0 || at == 1 {
 			return false, nil
 		}
-		state, err = p.plan(ctx, true)
+		state, err = p.plan(ctx)
 		if HasCode(err, codeOtherWay, codeNoParts) || HasStatus(err, http.StatusNotFound) || HasStatus(err, http.StatusMethodNotAllowed) {
 			return false, nil
 		}
@@ -74,23 +74,35 @@ func (p *parts) inParts(ctx context.Context) (bool, error) {
 	return true, p.sendParts(ctx, state, max(at, 2))
 }
 
-// plan makes the plan of the object, or reads it.
-func (p *parts) plan(ctx context.Context, make bool) (state *transferapi.Parts, err error) {
-	clientID := p.u.Objects[p.i].ClientID
-	err = again(ctx, p.u.c, func() error {
-		if make {
-			made, err := p.u.c.Transfer.PlanPartsWithResponse(ctx, p.u.UID, clientID, transferapi.PartsRequest{PartSize: some(p.o.Part / partUnit * partUnit)}, bearer(p.u.Token))
-			if err == nil {
-				if state = made.JSON201; state == nil {
-					state = made.JSON200
-				}
-			}
-			return err
-		}
-		read, err := p.u.c.Transfer.GetPartsWithResponse(ctx, p.u.UID, clientID, bearer(p.u.Token))
+// plan makes the plan of the object.
+func (p *parts) plan(ctx context.Context) (*transferapi.Parts, error) {
+	return p.read(ctx, func() (state *transferapi.Parts, err error) {
+		wanted := transferapi.PartsRequest{PartSize: some(p.o.Part / partUnit * partUnit)}
+		made, err := p.u.c.Transfer.PlanPartsWithResponse(ctx, p.u.UID, p.u.Objects[p.i].ClientID, wanted, bearer(p.u.Token))
 		if err == nil {
-			state = read.JSON200
+			if state = made.JSON201; state == nil {
+				state = made.JSON200
+			}
 		}
+		return state, err
+	})
+}
+
+// state returns the plan of the object and what the server holds of it.
+func (p *parts) state(ctx context.Context) (*transferapi.Parts, error) {
+	return p.read(ctx, func() (state *transferapi.Parts, err error) {
+		found, err := p.u.c.Transfer.GetPartsWithResponse(ctx, p.u.UID, p.u.Objects[p.i].ClientID, bearer(p.u.Token))
+		if err == nil {
+			state = found.JSON200
+		}
+		return state, err
+	})
+}
+
+// read repeats a request for the plan that fails for a moment, and checks that the answer is about the file.
+func (p *parts) read(ctx context.Context, request func() (*transferapi.Parts, error)) (state *transferapi.Parts, err error) {
+	err = again(ctx, p.u.c, func() error {
+		state, err = request()
 		return err
 	})
 	if err == nil && (state == nil || state.Count < 1 || state.PartSize < 1 || state.IntendedSize != p.size) {
@@ -202,7 +214,7 @@ func (q *partQueue) send(ctx context.Context, number int) error {
 
 // held asks how many bytes of a part the server holds.
 func (q *partQueue) held(ctx context.Context, number int) (int64, error) {
-	state, err := q.p.plan(ctx, false)
+	state, err := q.p.state(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -245,7 +257,7 @@ func (q *partQueue) request(ctx context.Context, number int, held int64) (int64,
 func (p *parts) joined(ctx context.Context) error {
 	var pauses backoff
 	for at := int64(-1); ; {
-		state, err := p.plan(ctx, false)
+		state, err := p.state(ctx)
 		if err != nil {
 			return err
 		}

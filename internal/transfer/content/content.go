@@ -77,7 +77,7 @@ func New(o Options) *Service {
 	s.jobs.Every(RecountJob, time.Hour, s.RecountStrangers)
 	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
 	jobs.Register(s.jobs, s.workPurge)
-	jobs.RegisterLong(s.jobs, joinTime, s.workJoin)
+	jobs.Register(s.jobs, s.workJoin)
 	return s
 }
 

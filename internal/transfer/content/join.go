@@ -23,8 +23,6 @@ const (
 	// joinBesideTime and joinBesideParts bound what the request of a part joins, before its answer.
 	joinBesideTime  = 2 * time.Second
 	joinBesideParts = 4
-	// joinTime bounds one run of joinJob, which then goes on.
-	joinTime = 15 * time.Minute
 )
 
 // joinJob joins the parts of an object that are all held.
@@ -35,12 +33,6 @@ type joinJob struct {
 
 // Kind implements river.JobArgs.
 func (joinJob) Kind() string { return "transfer_join_parts" }
-
-// JoinParts joins the parts of an object that can be joined.
-// Errors: transfer.ErrNotFound, transfer.ErrMIMEType; an error while another request joins them.
-func (s *Service) JoinParts(ctx context.Context, r id.Reservation, clientID string) error {
-	return s.join(ctx, joinJob{r, clientID}, 1<<62, func() bool { return false })
-}
 
 // workJoin joins the parts of an object to the end. A failure is repeated, and goes on where the last run has saved.
 func (s *Service) workJoin(ctx context.Context, j joinJob) error {
@@ -62,14 +54,14 @@ func (w *session) joinBeside(ctx context.Context) error {
 	return w.s.joinSome(ctx, joinJob{w.row.Reservation, w.row.ClientID}, joinBesideParts*w.row.PartSize)
 }
 
-// JoinSome joins parts in a request that waits for them. The server that was joining them may have been killed, and its job is found
-// stuck only later.
+// JoinSome joins parts in a request that waits for them. The server that was joining them may have been killed; its job runs again only
+// after its time limit.
 // Errors: transfer.ErrMIMEType.
 func (s *Service) JoinSome(ctx context.Context, r id.Reservation, clientID string) error {
 	return s.joinSome(ctx, joinJob{r, clientID}, 1<<62)
 }
 
-// joinSome joins up to most bytes, for joinBesideTime. It does nothing while somebody else joins the parts.
+// joinSome joins up to most bytes, for joinBesideTime. It does nothing while another run has the lease.
 // Errors: transfer.ErrMIMEType.
 func (s *Service) joinSome(ctx context.Context, o joinJob, most int64) error {
 	until := time.Now().Add(joinBesideTime)
@@ -84,12 +76,12 @@ func (s *Service) joinSome(ctx context.Context, o joinJob, most int64) error {
 }
 
 var (
-	errJoining = errors.New("somebody else joins the parts")
+	errJoining = errors.New("another run joins the parts")
 	errMore    = errors.New("more parts can be joined")
 	errGone    = errors.New("the bytes of parts are not held any more")
 )
 
-// joining is who joins the parts of an object, with the writer lease of the object.
+// joining is one run of join. It has the writer lease of the object.
 type joining struct {
 	s        *Service
 	row      postgres.Upload

@@ -116,19 +116,6 @@ func (s *Service) makePlan(ctx context.Context, u postgres.Upload, epoch, partSi
 	return err
 }
 
-// Parts returns the parts of an object that have begun.
-func (s *Service) Parts(ctx context.Context, o transfer.Object) ([]postgres.HeldPart, error) {
-	list, err := s.store.Parts(ctx, o.UID)
-	if err != nil || !o.Complete() {
-		return list, err
-	}
-	list = make([]postgres.HeldPart, o.PartCount())
-	for i := range list {
-		list[i] = postgres.HeldPart{Number: i + 1, Held: o.PartLength(i + 1)}
-	}
-	return list, nil
-}
-
 // flushPart saves what the store holds of a part. A store may hold less than was written, which then is not kept.
 func (w *session) flushPart(ctx context.Context, held int64, last bool) error {
 	if held < w.held || held > w.written || w.written == w.row.IntendedSize && held < w.written {

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 // WatchUpload returns a context that is cancelled within a second after the end of the API token that sends an upload, or that made its
@@ -85,21 +86,35 @@ func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reserva
 	if o.PartSize == 0 {
 		return p, transfer.ErrNotFound
 	}
-	held, err := s.content.Parts(ctx, o)
+	held, err := s.store.Parts(ctx, o.UID)
 	if err != nil {
 		return p, err
 	}
-	if len(held) == o.PartCount() && !o.Complete() {
+	if len(held) == o.PartCount() {
 		if err := s.content.JoinSome(ctx, uid, clientID); err != nil {
 			return p, err
 		}
-		if o, err = s.Object(ctx, caller, uid, clientID); err != nil {
-			return p, err
+	}
+	if o, err = s.Object(ctx, caller, uid, clientID); err != nil { // after its parts, whose rows go when it is complete
+		return p, err
+	}
+	return planOf(o, held), nil
+}
+
+// planOf returns the plan of an object and the parts of it that have begun.
+func planOf(o transfer.Object, held []postgres.HeldPart) transfer.Plan {
+	p := transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, SHA256: o.SHA256}
+	add := func(number int, bytes int64) {
+		p.Parts = append(p.Parts, transfer.Part{Number: number, Offset: int64(number-1) * o.PartSize, Size: o.PartLength(number), Held: bytes})
+	}
+	if o.Complete() {
+		for number := 1; number <= p.Count; number++ {
+			add(number, o.PartLength(number))
 		}
+		return p
 	}
-	p = transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, SHA256: o.SHA256, Parts: make([]transfer.Part, len(held))}
-	for i, h := range held {
-		p.Parts[i] = transfer.Part{Number: h.Number, Offset: int64(h.Number-1) * o.PartSize, Size: o.PartLength(h.Number), Held: h.Held}
+	for _, h := range held {
+		add(h.Number, h.Held)
 	}
-	return p, nil
+	return p
 }
