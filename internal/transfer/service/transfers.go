@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/text"
@@ -261,12 +260,10 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 	if err := s.addAnswers(ctx, &seen.Transfer); err != nil {
 		return SeenTransfer{}, nil, err
 	}
-	if seen.MalwareStatus != "" && seen.Owner == caller.Person {
-		owner, err := s.store.Owner(ctx, seen.Owner, s.scope(caller))
-		if err != nil {
+	if seen.MalwareStatus != "" {
+		if _, seen.DownloadAnyway, err = s.downloadsAnyway(ctx, caller, seen.Owner); err != nil {
 			return SeenTransfer{}, nil, err
 		}
-		seen.DownloadAnyway = owner.Inspection.DownloadAnyway
 	}
 	return seen, s.delivered(ctx, seen), nil
 }
@@ -324,71 +321,6 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		}
 		return s.record(ctx, tx, caller, audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
-}
-
-// revoke erases a locked transfer. It sends an event to the recipients and to the sender. details go to the audit entry.
-func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, details map[string]string) error {
-	uids := []id.Transfer{t.UID}
-	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
-		return err
-	}
-	deliveries, err := tx.DeliveriesOfTransfers(ctx, uids)
-	if err != nil {
-		return err
-	}
-	for _, d := range deliveries[t.UID] {
-		if d.Destination == transfer.ToLink {
-			continue
-		}
-		if err := s.mailer.Cancel(ctx, tx.Tx(), deliveryReference+d.UID.String()); err != nil {
-			return err
-		}
-	}
-	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
-		return err
-	}
-	if err := s.record(ctx, tx, caller, audit.Entry{
-		Action: "transfer.revoke", Object: t.UID.String(), Target: t.Sender.Person, Details: details,
-	}); err != nil {
-		return err
-	}
-	return s.tell(ctx, tx, events.TransferRevoked, t.UID, parties(t, deliveries[t.UID]))
-}
-
-// revokeUnreachable erases the transfers among uids that no party can reach any more.
-func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
-	abandoned, err := tx.Abandoned(ctx, uids)
-	if err != nil || len(abandoned) == 0 {
-		return err
-	}
-	return s.endTransfers(ctx, tx, abandoned, transfer.Revoked)
-}
-
-// endTransfers erases locked transfers and the mails about them, and purges their bytes.
-func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
-	if err := s.content.PurgeSoon(ctx, tx); err != nil {
-		return err
-	}
-	return s.erase(ctx, tx, uids, final)
-}
-
-// erase is endTransfers without the purge of the bytes.
-func (s *Service) erase(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
-	ended, err := tx.EndTransfers(ctx, uids, final, s.now())
-	if err != nil || ended.Transfers == 0 {
-		return err
-	}
-	references := make([]string, len(uids))
-	for i, t := range uids {
-		references[i] = transferReference + t.String()
-	}
-	if err := s.mailer.Erase(ctx, tx.Tx(), references); err != nil {
-		return err
-	}
-	if err := s.stateEnd(ctx, tx, uids, final); err != nil {
-		return err
-	}
-	return tx.Release(ctx, ended)
 }
 
 // cursor encodes a position in a list.
