@@ -82,7 +82,7 @@ type read struct {
 }
 
 // audited records each call of the routes before its handler runs, also one that is refused after that. The entries are those of
-// contract 9.1.
+// contract 9.1. The operator is the actor of the entries that services write for a change.
 func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 	seen := microcache.NewSized[read, struct{}](rereadTime, 4096, a.now)
 	for i, route := range routes {
@@ -96,6 +96,9 @@ func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 					return err
 				}
 				seen.Store(one, struct{}{}, stamp)
+			}
+			if !reads {
+				r = r.WithContext(audit.ByOperator(r.Context(), audit.Operator{Person: caller.Person, Client: caller.Client}))
 			}
 			return next(w, r)
 		}

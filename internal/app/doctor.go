@@ -80,11 +80,6 @@ func missingCluster(cfg config.Config) error {
 	return nil
 }
 
-// Doctor returns the checks of this installation, for the console.
-func (a *App) Doctor() (*doctor.Doctor, error) {
-	return newDoctor(a.config, a.DB, a.database.URL, DoctorOptions{Now: a.now, Space: a.options.Space})
-}
-
 func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOptions) (*doctor.Doctor, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -5,6 +5,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"iter"
 	"math"
 	"time"
 
@@ -30,6 +31,9 @@ type Record struct {
 	ID int64     // rises with each entry
 	At time.Time // UTC
 }
+
+// Sequence returns the ID: the position of the record in the audit.
+func (r Record) Sequence() int64 { return r.ID }
 
 // Append stores e in the transaction of q, in one statement.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
@@ -79,6 +83,33 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 		records[i].At = records[i].At.UTC()
 	}
 	return records, err
+}
+
+// Pages streams the entries that filter selects, as read returns them with more facts: up to filter.Limit of them; 0: all, page by page.
+func Pages[E interface{ Sequence() int64 }](filter Filter, read func(Filter) ([]E, error)) iter.Seq2[E, error] {
+	all := filter.Limit == 0
+	if all {
+		filter.Limit = MaxLimit
+	}
+	return func(yield func(E, error) bool) {
+		for f := filter; ; {
+			page, err := read(f)
+			if err != nil {
+				var none E
+				yield(none, err)
+				return
+			}
+			for _, e := range page {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if !all || len(page) < f.Limit {
+				return
+			}
+			f.Before = page[len(page)-1].Sequence()
+		}
+	}
 }
 
 // newest returns the statement for the newest entries that meet the condition.

@@ -32,7 +32,7 @@ type Config struct {
 	given            map[string]bool // names of the variables that the environment has
 	PublicURL        *url.URL        `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
 	Listen           string          `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
-	AdminListen      string          `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health and profiles (with CONSIGN_PPROF); keep it private."`
+	AdminListen      string          `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
 	AdminConsole     string          `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
 	ShutdownDelay    time.Duration   `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
 	IdentityBasePath string          `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`

@@ -1,5 +1,5 @@
 // Package doctor looks for what goes wrong at an installation: address, proxy, TLS, mail, database, storage, keys, clock and limits. Each
-// check returns findings: sentences for the operator, with what to do. consign doctor prints them, the console shows them.
+// check returns findings: sentences for the operator, with what to do. consign doctor prints them.
 //
 // It changes nothing that stays: it sends no mail, and removes its files and objects. A finding never contains a secret.
 package doctor

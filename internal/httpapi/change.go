@@ -7,7 +7,6 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/text"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // maxReason is the length of the reason for an operator's change, in bytes.
@@ -21,7 +20,7 @@ type Change struct {
 func (c *Change) stated() string { return c.Reason }
 
 // DecodeChange reads the body of an operator's change into in, a Change or a struct that embeds it. The request that it returns has the
-// operator and the reason for the audit.
+// reason for the audit.
 // Errors: fault.ErrInvalid.
 func DecodeChange(r *http.Request, in interface{ stated() string }) (*http.Request, error) {
 	if err := strictjson.Decode(r, in); err != nil {
@@ -30,6 +29,5 @@ func DecodeChange(r *http.Request, in interface{ stated() string }) (*http.Reque
 	if err := text.Required(in.stated(), maxReason); err != nil {
 		return r, fault.ErrInvalid.With("reason: " + err.Error())
 	}
-	c := token.CallerFrom(r.Context())
-	return r.WithContext(audit.ByOperator(r.Context(), audit.Operator{Person: c.Person, Client: c.Client, Reason: in.stated()})), nil
+	return r.WithContext(audit.Because(r.Context(), in.stated())), nil
 }

@@ -3,15 +3,13 @@ package handler
 import (
 	"iter"
 	"maps"
+	"math"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -78,46 +76,18 @@ func (h *Handler) getOrganizationAudit(w http.ResponseWriter, r *http.Request) e
 
 // auditQuery returns the filter of a request, and csv or json.
 func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return f, "", fault.ErrInvalid.With("the query cannot be read")
-	}
-	var problems fault.Problems
-	one := func(name string) string { return orEmpty(queryOne(q, &problems, name)) }
-	if format = one("format"); format == "" {
+	q := httpapi.QueryOf(r)
+	if format = q.Word("format", "json", "csv"); format == "" {
 		format = "json"
 		if offered, ok := httpapi.Negotiate(r, "application/json", httpapi.TypeCSV); ok && offered == httpapi.TypeCSV {
 			format = "csv"
 		}
 	}
-	if format != "json" && format != "csv" {
-		problems.Add("format", "must be json or csv")
+	f = audit.Filter{
+		Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"), Since: q.Moment("since"),
+		Before: q.Number("before", 1, math.MaxInt64, 0), Limit: int(q.Number("limit", 1, audit.MaxLimit, 0)),
 	}
-	f.Action = one("action")
-	if v := one("person"); v != "" {
-		if f.Person, err = id.Parse[id.Person](v); err != nil {
-			problems.Add("person", "must be the uid of a person")
-		}
-	}
-	if v := one("since"); v != "" {
-		if f.Since, err = time.Parse(time.RFC3339, v); err != nil {
-			problems.Add("since", "must be a time like 2026-11-20T09:30:00Z")
-		}
-	}
-	if v := one("before"); v != "" {
-		if f.Before, err = strconv.ParseInt(v, 10, 64); err != nil || f.Before < 1 {
-			problems.Add("before", "must be the id of an entry")
-		}
-	}
-	if v := one("limit"); v != "" {
-		if f.Limit, err = strconv.Atoi(v); err != nil || f.Limit < 1 || f.Limit > audit.MaxLimit {
-			problems.Add("limit", "must be from 1 to "+strconv.Itoa(audit.MaxLimit))
-		}
-	}
-	if strings.ContainsRune(f.Action, 0) {
-		problems.Add("action", "must not contain control characters")
-	}
-	return f, format, problems.Err()
+	return f, format, q.Err()
 }
 
 // auditHead is the header of the audit log as CSV.

@@ -3,9 +3,7 @@ package handler
 import (
 	"context"
 	"net/http"
-	"net/url"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -47,20 +45,9 @@ type peopleResponse struct {
 
 // listPeople handles GET /people of the console.
 func (h *Handler) listPeople(w http.ResponseWriter, r *http.Request) error {
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return fault.ErrInvalid.With("the query cannot be read")
-	}
-	var problems fault.Problems
-	query := service.PeopleQuery{Search: orEmpty(queryOne(q, &problems, "search")), After: orEmpty(queryOne(q, &problems, "after"))}
-	switch orEmpty(queryOne(q, &problems, "by")) {
-	case "", "email":
-	case "name":
-		query.ByName = true
-	default:
-		problems.Add("by", "must be email or name")
-	}
-	if err := problems.Err(); err != nil {
+	q := httpapi.QueryOf(r)
+	query := service.PeopleQuery{ByName: q.Word("by", "email", "name") == "name", Search: q.One("search"), After: q.One("after")}
+	if err := q.Err(); err != nil {
 		return err
 	}
 	people, next, err := h.service.People(r.Context(), query)

@@ -24,28 +24,7 @@ func (s *Service) OrganizationAudit(ctx context.Context, caller token.Caller, o 
 		return nil, err
 	}
 	filter.Organization = o
-	all := filter.Limit == 0
-	if all {
-		filter.Limit = audit.MaxLimit
-	}
-	return func(yield func(OrganizationEntry, error) bool) {
-		for f := filter; ; {
-			page, err := s.organizationEntries(ctx, f)
-			if err != nil {
-				yield(OrganizationEntry{}, err)
-				return
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if !all || len(page) < f.Limit {
-				return
-			}
-			f.Before = page[len(page)-1].ID
-		}
-	}, nil
+	return audit.Pages(filter, func(f audit.Filter) ([]OrganizationEntry, error) { return s.organizationEntries(ctx, f) }), nil
 }
 
 // organizationEntries returns one page of entries with the members that they name.

@@ -68,11 +68,11 @@ type auditResponse struct {
 
 // getAudit handles GET /audit. As a table or as lines of JSON it has all entries that the filter selects.
 func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	format := q.word("format", "json", "csv", "jsonl")
-	f := audit.Filter{Action: q.one("action"), Person: uid[id.Person](q, "person"), Organization: uid[id.Organization](q, "organization"), Since: q.moment("since"), Before: q.number("after", 1, 1<<62, 0)}
-	limit := q.limit()
-	if err := q.problems.Err(); err != nil {
+	q := httpapi.QueryOf(r)
+	format := q.Word("format", "json", "csv", "jsonl")
+	f := audit.Filter{Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"), Organization: httpapi.QueryUID[id.Organization](q, "organization"), Since: q.Moment("since"), Before: q.Number("after", 1, 1<<62, 0)}
+	limit := pageLimit(q)
+	if err := q.Err(); err != nil {
 		return err
 	}
 	switch format {

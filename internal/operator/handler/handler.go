@@ -44,3 +44,12 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, typeJSONLines}, Handler: h.getAudit},
 	}
 }
+
+// Items of a page of a list.
+const (
+	defaultLimit = 50
+	maxLimit     = 200
+)
+
+// pageLimit returns how many items a page has.
+func pageLimit(q *httpapi.Query) int { return int(q.Number("limit", 1, maxLimit, defaultLimit)) }

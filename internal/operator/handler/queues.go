@@ -31,11 +31,11 @@ type mailsResponse struct {
 
 // listMails handles GET /mails.
 func (h *Handler) listMails(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
+	q := httpapi.QueryOf(r)
 	f := mail.Filter{
-		State: q.word("state", mail.Queued, mail.Sent, mail.Failed, mail.Cancelled), To: q.one("to"), After: uid[id.Mail](q, "after"), Limit: q.limit(),
+		State: q.Word("state", mail.Queued, mail.Sent, mail.Failed, mail.Cancelled), To: q.One("to"), After: httpapi.QueryUID[id.Mail](q, "after"), Limit: pageLimit(q),
 	}
-	if err := q.problems.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, more, err := h.service.Mails(r.Context(), f)
@@ -118,9 +118,9 @@ type jobListResponse struct {
 
 // listJobs handles GET /jobs.
 func (h *Handler) listJobs(w http.ResponseWriter, r *http.Request) error {
-	q := queryOf(r)
-	f := jobs.Filter{State: q.word("state", jobs.States...), Queue: q.one("queue"), After: q.number("after", 1, 1<<62, 0), Limit: q.limit()}
-	if err := q.problems.Err(); err != nil {
+	q := httpapi.QueryOf(r)
+	f := jobs.Filter{State: q.Word("state", jobs.States...), Queue: q.One("queue"), After: q.Number("after", 1, 1<<62, 0), Limit: pageLimit(q)}
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, more, err := h.service.Jobs(r.Context(), f)

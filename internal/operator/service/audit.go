@@ -11,28 +11,7 @@ import (
 
 // Audit returns the entries that a filter selects, newest first, up to filter.Limit of them; 0: all, read in pages.
 func (s *Service) Audit(ctx context.Context, filter audit.Filter) iter.Seq2[operator.Entry, error] {
-	all := filter.Limit == 0
-	if all {
-		filter.Limit = audit.MaxLimit
-	}
-	return func(yield func(operator.Entry, error) bool) {
-		for f := filter; ; {
-			page, err := s.entries(ctx, f)
-			if err != nil {
-				yield(operator.Entry{}, err)
-				return
-			}
-			for _, e := range page {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if !all || len(page) < f.Limit {
-				return
-			}
-			f.Before = page[len(page)-1].ID
-		}
-	}
+	return audit.Pages(filter, func(f audit.Filter) ([]operator.Entry, error) { return s.entries(ctx, f) })
 }
 
 // AuditPage returns one page of entries, and whether there are more.
