@@ -262,14 +262,7 @@ func (s *slow) Read(p []byte) (int, error) {
 
 // download returns the SHA-256 of the downloaded bytes of a transfer's only object.
 func (c client) download(transfer string) (string, error) {
-	var out struct{ Objects []struct{ UID string } }
-	if _, err := c.call("GET", "/transfer/v2/transfers/"+transfer, nil, &out); err != nil {
-		return "", err
-	}
-	if len(out.Objects) != 1 {
-		return "", fmt.Errorf("transfer %s has %d objects", transfer, len(out.Objects))
-	}
-	resp, err := c.do(context.Background(), "GET", "/transfer/v2/transfers/"+transfer+"/objects/"+out.Objects[0].UID+"/content", nil, http.Header{})
+	_, resp, err := c.fetch(transfer)
 	if err != nil {
 		return "", err
 	}
@@ -282,4 +275,19 @@ func (c client) download(transfer string) (string, error) {
 		return "", fmt.Errorf("download answered %d", resp.StatusCode)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// fetch asks for the bytes of a transfer's only object. It also returns its state of inspection before.
+func (c client) fetch(transfer string) (malwareStatus string, resp *http.Response, err error) {
+	var out struct {
+		Objects []struct{ UID, MalwareStatus string }
+	}
+	if _, err := c.call("GET", "/transfer/v2/transfers/"+transfer, nil, &out); err != nil {
+		return "", nil, err
+	}
+	if len(out.Objects) != 1 {
+		return "", nil, fmt.Errorf("transfer %s has %d objects", transfer, len(out.Objects))
+	}
+	resp, err = c.do(context.Background(), "GET", "/transfer/v2/transfers/"+transfer+"/objects/"+out.Objects[0].UID+"/content", nil, http.Header{})
+	return out.Objects[0].MalwareStatus, resp, err
 }

@@ -193,9 +193,14 @@ func (c client) do(ctx context.Context, method, path string, body io.Reader, hea
 // reserve creates a reservation with one object on the demo mailbox. It returns a client with the reservation's token and the object's
 // path.
 func (s *server) reserve(size int64) (c client, reservation, object string, err error) {
+	return s.reserveAs("campaign", size)
+}
+
+// reserveAs is reserve with a subject.
+func (s *server) reserveAs(subject string, size int64) (c client, reservation, object string, err error) {
 	var out struct{ UID string }
 	header, err := client{s: s}.call("POST", "/transfer/v2/public/mailbox/demo", map[string]string{
-		"subject": "campaign", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
+		"subject": subject, "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
 	if err != nil {
 		return c, "", "", err
 	}

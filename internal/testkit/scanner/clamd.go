@@ -4,6 +4,7 @@ package scanner
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Eicar is the test string that every scanner finds. It is put together here, so that no scanner finds this file.
@@ -33,6 +35,8 @@ type Clamd struct {
 	parallel int
 	peak     int
 	gate     chan struct{} // nil: answers at once
+	pace     time.Duration
+	judged   map[[sha256.Size]byte]int // scans by the SHA-256 of what was read
 }
 
 // NewClamd starts a daemon that ends with the test.
@@ -44,7 +48,7 @@ func NewClamd(t testing.TB) *Clamd {
 	}
 	c := &Clamd{
 		URL: "clamd://" + l.Addr().String(), listener: l, open: map[net.Conn]bool{}, version: "ClamAV 1.0.9/27500/Mon Nov 23 09:30:00 2026", most: 100 << 20,
-		finds: map[string]string{string(Eicar): "Eicar-Test-Signature"},
+		finds: map[string]string{string(Eicar): "Eicar-Test-Signature"}, judged: map[[sha256.Size]byte]int{},
 	}
 	go c.serve()
 	t.Cleanup(func() {
@@ -85,6 +89,16 @@ func (c *Clamd) Hold() (release func()) {
 		c.set(func() { c.gate = nil })
 		close(gate)
 	})
+}
+
+// Pace makes the daemon wait before each answer about a file.
+func (c *Clamd) Pace(d time.Duration) { c.set(func() { c.pace = d }) }
+
+// Judged returns how many answers the daemon has made about a content.
+func (c *Clamd) Judged(content []byte) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.judged[sha256.Sum256(content)]
 }
 
 // Scans returns how many streams were judged, and how many were open at a time at most.
@@ -173,7 +187,7 @@ func (c *Clamd) answer(conn net.Conn) {
 // stream reads the chunks of a stream and returns the reply about them.
 func (c *Clamd) stream(in io.Reader) (string, error) {
 	c.mu.Lock()
-	most, gate := c.most, c.gate
+	most, gate, pace := c.most, c.gate, c.pace
 	c.mu.Unlock()
 	var content bytes.Buffer
 	for {
@@ -191,12 +205,14 @@ func (c *Clamd) stream(in io.Reader) (string, error) {
 			return "", errors.Join(err, fmt.Errorf("%d of %d bytes", got, n))
 		}
 	}
+	time.Sleep(pace)
 	if gate != nil {
 		<-gate
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.scans++
+	c.judged[sha256.Sum256(content.Bytes())]++
 	for text, finding := range c.finds {
 		if bytes.Contains(content.Bytes(), []byte(text)) {
 			return "stream: " + finding + " FOUND", nil

@@ -37,6 +37,7 @@ const (
 	inspectBatch = 500              // rows of one statement
 	inspectPause = 10 * time.Second // after the scanner did not answer
 	triesToFail  = 3
+	versionAge   = time.Minute // of the scanner's version that is stored with a verdict
 )
 
 // inspectJob inspects the files that are due.
@@ -158,7 +159,8 @@ func (s *Service) inspectAll(ctx context.Context) error {
 	if time.Now().UnixNano() < i.away.Load() {
 		return nil // KeepInspections enqueues another job
 	}
-	if _, err := i.Scanner.Version(ctx); err != nil {
+	version, err := i.Scanner.Version(ctx)
+	if err != nil {
 		return s.scannerAway(ctx, err)
 	}
 	work, stop := context.WithCancelCause(ctx)
@@ -168,7 +170,7 @@ func (s *Service) inspectAll(ctx context.Context) error {
 	var all sync.WaitGroup
 	for n := range errs {
 		all.Go(func() {
-			if errs[n] = s.inspectSome(work); errs[n] != nil {
+			if errs[n] = s.inspectSome(work, version); errs[n] != nil {
 				stop(errs[n])
 			}
 		})
@@ -183,22 +185,31 @@ func (s *Service) inspectAll(ctx context.Context) error {
 	return nil
 }
 
-// inspectSome inspects one file after the other until none is due.
-func (s *Service) inspectSome(ctx context.Context) error {
+// inspectSome inspects one file after the other until none is due. It asks for the scanner's version again after a while: a verdict
+// must not name newer signatures than those that made it, and one that names older ones is only made again.
+func (s *Service) inspectSome(ctx context.Context, version scan.Version) error {
+	asked := time.Now()
 	for !jobs.DeadlineNear(ctx) && time.Now().UnixNano() >= s.inspections.away.Load() {
+		if time.Since(asked) > versionAge {
+			newer, err := s.inspections.Scanner.Version(ctx)
+			if err != nil {
+				return s.scannerAway(ctx, err)
+			}
+			version, asked = newer, time.Now()
+		}
 		due, found, err := s.store.TakeInspection(ctx, s.now(), s.now().Add(inspectLease))
 		if err != nil || !found {
 			return err
 		}
-		if err := s.inspect(ctx, due); err != nil {
+		if err := s.inspect(ctx, due, version); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inspect inspects one file. A scanner that gives no verdict is no error: the file is due again later.
-func (s *Service) inspect(ctx context.Context, due postgres.DueInspection) error {
+// inspect inspects one file by a scanner of a version. A scanner that gives no verdict is no error: the file is due again later.
+func (s *Service) inspect(ctx context.Context, due postgres.DueInspection, version scan.Version) error {
 	i := s.inspections
 	defer i.keep(due.Content)()
 	weight := min(due.Bytes, i.Limit, i.Pool)
@@ -207,11 +218,7 @@ func (s *Service) inspect(ctx context.Context, due postgres.DueInspection) error
 	}
 	defer i.room.Release(weight)
 	start := time.Now()
-	version, err := i.Scanner.Version(ctx)
-	var v scan.Verdict
-	if err == nil {
-		v, err = s.content.Inspect(ctx, i.Scanner, due.Content, due.Bytes)
-	}
+	v, err := s.content.Inspect(ctx, i.Scanner, due.Content, due.Bytes)
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the lease ends, and another server goes on
 	}
