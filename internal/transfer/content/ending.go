@@ -50,7 +50,7 @@ func (w *session) finish(ctx context.Context, failure error) (transfer.Object, e
 // verify compares the digests that the request states.
 // Errors: transfer.ErrDigest.
 func (w *session) verify() error {
-	if w.part != nil && !bytes.Equal(w.part.Sum(nil), w.in.ContentDigest) {
+	if w.digests.differs(w.in.ContentDigest) {
 		return transfer.ErrDigest
 	}
 	if w.in.ReprDigest == nil || w.written != w.row.IntendedSize || w.row.Deferred {
@@ -58,7 +58,7 @@ func (w *session) verify() error {
 	}
 	sum := w.row.SHA256 // of an object that was complete before
 	if w.lease.epoch != 0 {
-		sum = w.whole.Sum(nil)
+		sum = w.digests.sum()
 	}
 	if !bytes.Equal(sum, w.in.ReprDigest) {
 		return transfer.ErrDigest
@@ -77,7 +77,7 @@ func (w *session) complete(ctx context.Context) (transfer.Object, error) {
 	if w.row.Part > 0 {
 		return o, w.joinBeside(ctx)
 	}
-	o.SHA256 = w.whole.Sum(nil)
+	o.SHA256 = w.digests.sum()
 	w.close()
 	w.blob = nil
 	if err := w.s.blobs.Finish(ctx, blob.ObjectKey(o.UID), o.IntendedSize); err != nil {

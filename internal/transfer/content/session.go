@@ -2,12 +2,8 @@ package content
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding"
 	"errors"
 	"fmt"
-	"hash"
-	"hash/crc32"
 	"io"
 	"time"
 
@@ -26,18 +22,16 @@ type session struct {
 	pace  *pace
 
 	blob     blob.Writer
-	whole    hash.Hash // SHA-256 of all bytes written, durable or not; nil for a part of an object, whose bytes join hashes in order
-	crc      uint32    // CRC-32 of the same, for archives
-	part     hash.Hash // SHA-256 of this request's bytes; nil unless the request states it
-	head     []byte    // first bytes of the object, up to transfer.SniffBytes
-	mimeType string    // empty: not known yet
+	digests  *digests // of the bytes written, durable or not
+	head     []byte   // first bytes of the object, up to transfer.SniffBytes
+	mimeType string   // empty: not known yet
 
 	want      int64     // bytes of the request, or when it is open-ended the most that it may have
 	openEnded bool      // the request has as many bytes as its body
 	end       int64     // bytes of the object after the request
 	written   int64     // bytes of the object in the store, durable or not
 	held      int64     // durable bytes that the row claims
-	shaState  []byte    // state of whole after held bytes
+	shaState  []byte    // state of the SHA-256 after held bytes
 	heldCRC   uint32    // CRC-32 of held bytes
 	reserved  int64     // volume that is still reserved
 	renewed   time.Time // last renewal of the lease in the row
@@ -50,15 +44,9 @@ func (s *Service) newSession(u postgres.Upload, lease writerLease, sc postgres.S
 	want := partRoom(u, in)
 	w := &session{
 		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, lease: lease,
-		crc: u.CRC32, head: u.Head, mimeType: u.MIMEType,
+		digests: newDigests(u.Part == 0, in.ContentDigest != nil, u.CRC32), head: u.Head, mimeType: u.MIMEType,
 		want: want, openEnded: in.Length < 0 && (!in.Whole || u.Deferred), end: u.Held + want, written: u.Held, held: u.Held, shaState: u.ShaState, heldCRC: u.CRC32, reserved: lease.granted, renewed: time.Now(),
 		pace: newPace(s.limits, in.Body),
-	}
-	if u.Part == 0 {
-		w.whole = sha256.New()
-	}
-	if in.ContentDigest != nil {
-		w.part = sha256.New()
 	}
 	w.allOrNone = in.ContentDigest != nil || in.ReprDigest != nil && !in.Progressive && (in.Last || u.Held+want == u.IntendedSize)
 	return w
@@ -79,8 +67,8 @@ func (w *session) open(ctx context.Context) (err error) {
 		return w.opened(ctx, err)
 	}
 	if w.held > 0 {
-		if err := w.whole.(encoding.BinaryUnmarshaler).UnmarshalBinary(w.shaState); err != nil {
-			return fmt.Errorf("restore SHA-256 state: %w", err)
+		if err := w.digests.restore(w.shaState); err != nil {
+			return err
 		}
 	}
 	if w.held == 0 {
@@ -137,15 +125,15 @@ func (w *session) close() {
 
 // copy moves the body into the store until it has all bytes of the request. Its error says why it stopped earlier.
 func (w *session) copy(ctx context.Context) error {
-	pooled := buffers.Get().(*[]byte)
-	defer buffers.Put(pooled)
+	defer w.digests.release()
 	for w.written < w.end {
 		if w.ahead() == 0 {
 			if err := w.checkpoint(ctx); err != nil {
 				return err
 			}
 		}
-		buffer := (*pooled)[:min(int64(len(*pooled)), w.end-w.written, w.ahead())]
+		buffer := w.digests.buffer()
+		buffer = buffer[:min(int64(len(buffer)), w.end-w.written, w.ahead())]
 		n, readErr := w.pace.Read(buffer)
 		if n > 0 {
 			if err := w.write(ctx, buffer[:n]); err != nil {
@@ -181,7 +169,7 @@ func (w *session) endOpen() error {
 	return nil
 }
 
-// write appends p to the object. It makes a checkpoint when one is due.
+// write appends p to the object. It makes a checkpoint when one is due. p is of digests.buffer.
 func (w *session) write(ctx context.Context, p []byte) error {
 	if time.Since(w.renewed) > leaseTime-leaseMargin {
 		if err := w.checkpoint(ctx); err != nil {
@@ -189,14 +177,8 @@ func (w *session) write(ctx context.Context, p []byte) error {
 		}
 	}
 	n, err := w.blob.Write(p)
-	if w.whole != nil {
-		w.whole.Write(p[:n])
-		w.crc = crc32.Update(w.crc, crc32.IEEETable, p[:n])
-	}
-	if w.part != nil {
-		w.part.Write(p[:n])
-	}
-	if w.whole != nil && w.mimeType == "" && len(w.head) < transfer.SniffBytes {
+	w.digests.add(p[:n])
+	if w.row.Part == 0 && w.mimeType == "" && len(w.head) < transfer.SniffBytes {
 		w.head = append(w.head, p[:min(n, transfer.SniffBytes-len(w.head))]...)
 	}
 	w.written += int64(n)
@@ -243,13 +225,13 @@ func (w *session) flush(ctx context.Context, last bool) error {
 	if held != w.written {
 		return fmt.Errorf("sync object: the store holds %d bytes instead of %d", held, w.written)
 	}
-	state, err := w.whole.(encoding.BinaryMarshaler).MarshalBinary()
+	state, err := w.digests.state()
 	if err != nil {
-		return fmt.Errorf("save SHA-256 state: %w", err)
+		return err
 	}
 	var sum []byte
 	if held == w.row.IntendedSize && !w.row.Deferred {
-		sum = w.whole.Sum(nil)
+		sum = w.digests.sum()
 	}
 	return w.saveProgress(ctx, held, state, sum, last)
 }
@@ -266,7 +248,7 @@ func (w *session) saveProgress(ctx context.Context, held int64, shaState, sum []
 		p.Size = held
 	}
 	if held == w.written {
-		p.CRC32 = w.crc
+		p.CRC32 = w.digests.crc32()
 	}
 	if w.mimeType == "" {
 		p.Head = w.head[:min(int64(len(w.head)), held)]
