@@ -35,7 +35,7 @@ func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route
 	service := operatorservice.New(operatorservice.Options{
 		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
 		Scanner: a.scannerState, Maintenance: a.maintenance.Load, Version: a.options.Version, Now: a.now,
-		SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,
+		Doctor: a.examine, SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,
 		Traffic: func() operator.Traffic {
 			s := a.API.Stats()
 			return operator.Traffic{Uploads: s.Uploads, Downloads: s.Downloads, Streams: s.Streams, BytesIn: s.BytesIn, BytesOut: s.BytesOut}
@@ -52,6 +52,16 @@ func (a *App) settings() []operator.Setting {
 		all = append(all, operator.Setting{Group: s.Group, Name: s.Name, Value: s.Value, Default: s.Default, Description: s.Doc, Given: s.Given})
 	}
 	return all
+}
+
+// examine runs the checks of consign doctor.
+func (a *App) examine(ctx context.Context) ([]operator.Finding, error) {
+	found, err := a.Doctor(ctx)
+	all := make([]operator.Finding, len(found))
+	for i, f := range found {
+		all[i] = operator.Finding{ID: f.ID, Severity: string(f.Severity), Sentence: f.Sentence, Advice: f.Advice}
+	}
+	return all, err
 }
 
 // scannerState returns the malware scanner as it answers now.

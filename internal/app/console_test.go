@@ -149,6 +149,62 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestConsoleDoctor: an operator runs the checks from inside the server. They find a full disk, say nothing secret, and leave out what a server
+// that runs proves. A bucket bounds them.
+func TestConsoleDoctor(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, limited(), testkit.Space(func(string) (int64, int64, error) { return 1 << 30, 100 << 30, nil }))
+	olga, _ := s.SignUpOperator("olga@example.com")
+	at := httpapi.OperatorBase + "/doctor"
+	got := olga.Post(at, nil).Want(http.StatusOK)
+	var body struct {
+		Findings []struct{ ID, Severity, Sentence, Advice string }
+	}
+	got.JSON(&body)
+	found := map[string]string{}
+	for _, f := range body.Findings {
+		found[f.ID] = f.Severity
+		if f.Sentence == "" || f.Severity != "ok" && f.Advice == "" && f.ID != "files.unknown" || strings.HasPrefix(f.ID, "migrations") {
+			t.Errorf("a finding is %+v", f)
+		}
+	}
+	for id, want := range map[string]string{"storage.full": "error", "public-url.localhost": "hint", "proxy.ok": "ok", "smtp.ok": "ok", "listen.ok": "ok", "organization.ok": "ok"} {
+		if found[id] != want {
+			t.Errorf("%s is %q, want %q: %s", id, found[id], want, got.Body)
+		}
+	}
+	if body.Findings[0].Severity != "error" {
+		t.Errorf("the first finding is %+v", body.Findings[0])
+	}
+	if strings.Contains(string(got.Body), strings.Repeat("a2tr", 4)) { // the kit's secret key
+		t.Error("the findings show the secret key")
+	}
+	for range 4 {
+		olga.Post(at, nil).Want(http.StatusOK)
+	}
+	olga.Post(at, nil).WantError(fault.ErrRateLimited)
+}
+
+// TestConsoleDoctorRunsOnce: while the checks run, another run on the same server is refused.
+func TestConsoleDoctorRunsOnce(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	const runs = 4
+	statuses := make(chan int, runs)
+	for range runs {
+		go func() { statuses <- olga.Post(httpapi.OperatorBase+"/doctor", nil).Status }()
+	}
+	count := map[int]int{}
+	for range runs {
+		count[<-statuses]++
+	}
+	if count[http.StatusOK] == 0 || count[http.StatusOK]+count[http.StatusConflict] != runs {
+		t.Errorf("the runs were answered %v", count)
+	}
+	olga.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK)
+}
+
 // TestConsoleQueues: an operator sees why a mail does not arrive, sends it again, sends a test mail, runs a job and ends one.
 func TestConsoleQueues(t *testing.T) {
 	t.Parallel()

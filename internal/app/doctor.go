@@ -44,6 +44,31 @@ type DoctorOptions struct {
 	Examine   func(context.Context) (database.Examination, error)
 }
 
+// Doctor runs the checks of consign doctor from inside this server: with its settings, its connections to the database and its clock.
+func (a *App) Doctor(ctx context.Context) ([]doctor.Finding, error) {
+	o := DoctorOptions{Now: a.now, Space: a.options.Space}
+	if a.options.LookupTXT != nil {
+		o.Resolver = textRecords(a.options.LookupTXT)
+	}
+	d, err := newDoctor(a.config, a.DB, a.database.URL, o)
+	if err != nil {
+		return nil, err
+	}
+	d.Serving = true
+	return d.Run(ctx), nil
+}
+
+// textRecords is a DNS that has TXT records only.
+type textRecords func(ctx context.Context, name string) ([]string, error)
+
+// LookupTXT implements doctor.Resolver.
+func (t textRecords) LookupTXT(ctx context.Context, name string) ([]string, error) {
+	return t(ctx, name)
+}
+
+// LookupMX implements doctor.Resolver.
+func (t textRecords) LookupMX(context.Context, string) ([]*net.MX, error) { return nil, nil }
+
 // OpenDoctor returns the checks of an installation that may be broken: unlike New, it does not need a database or a storage. It creates
 // neither a secret key nor a private cluster. Errors: settings that name no service.
 func OpenDoctor(ctx context.Context, cfg config.Config, o DoctorOptions) (_ *doctor.Doctor, closeAll func() error, err error) {

@@ -264,11 +264,13 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		return err
 	}
 	for _, pattern := range pages.Patterns() {
+		handle := a.API.Handle
 		if web.OfConsole(pattern) {
-			a.API.HandleConsole(pattern, pages)
-			continue
+			handle = a.API.HandleConsole
+		} else if web.OfSignIn(pattern) {
+			handle = a.API.HandleSignIn
 		}
-		a.API.Handle(pattern, pages)
+		handle(pattern, pages)
 	}
 	a.API.HandleUnknown(func(w http.ResponseWriter, r *http.Request) {
 		ofAPI := slices.ContainsFunc([]string{c.IdentityBasePath, c.TransferBasePath, httpapi.OperatorBase}, func(base string) bool {

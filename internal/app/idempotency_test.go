@@ -42,7 +42,7 @@ var repeatable = map[string][]string{
 		"/admin/v1/session",
 	},
 	"an authenticator that is not verified counts for nothing": {"/id/v3/profile/authenticators"},
-	"it stores nothing": {"/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
+	"it stores nothing": {"/admin/v1/doctor", "/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
 	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads", "/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
 	"it reads":                               {"/id/v3/auth/exists"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},

@@ -2,9 +2,11 @@ package app_test
 
 import (
 	"net/http"
+	"regexp"
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
@@ -33,7 +35,7 @@ func TestMaintenance(t *testing.T) {
 		return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusServiceUnavailable
 	})
 	for _, s := range []*testkit.Server{first, second} {
-		for _, path := range []string{s.Identity + "/profile", s.Transfer + "/transfers", s.Identity + "/auth/keys", "/login", "/nowhere"} {
+		for _, path := range []string{s.Identity + "/profile", s.Transfer + "/transfers", s.Identity + "/auth/keys", "/signup", "/nowhere"} {
 			checkUnavailable(t, "GET "+path, ann.At(s).Get(path))
 		}
 		for _, path := range []string{"/healthz", "/readyz"} {
@@ -51,4 +53,46 @@ func TestMaintenance(t *testing.T) {
 		return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusOK
 	})
 	ann.Get(first.Identity + "/profile").Want(http.StatusOK)
+}
+
+// TestMaintenanceConsole: at the public address an operator signs in during maintenance and ends it. Everything else answers 503, also to
+// operators. Where the console is not, signing in is closed, too.
+func TestMaintenanceConsole(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	closed := testkit.New(t, testkit.Beside(s), testkit.Env("CONSIGN_ADMIN_CONSOLE", "listener"))
+	addOrganization(t, s, "org.test")
+	olga, code := s.SignUpOperator("olga@example.com")
+	olga.Put(httpapi.OperatorBase+"/maintenance", map[string]any{"on": true}).Want(http.StatusNoContent)
+	for _, at := range []*testkit.Server{s, closed} {
+		poll.Until(t, "maintenance begins", func() bool {
+			return at.Stranger().Get(at.Transfer+"/environment").Status == http.StatusServiceUnavailable
+		})
+	}
+	browser := s.Stranger().With("Accept", "text/html")
+	s.Clock.Advance(time.Minute) // the next code
+	page := browser.Get("/login").Want(http.StatusOK)
+	browser.Get("/admin/settings").Want(http.StatusOK)
+	browser.With("Accept", "*/*").Get(regexp.MustCompile(`/assets/[^"]+\.js`).FindString(string(page.Body))).Want(http.StatusOK)
+	s.Stranger().Get(s.Identity + "/environment").Want(http.StatusOK)
+	login := func(at *testkit.Person, body map[string]any) *testkit.Response {
+		body["email"] = "olga@example.com"
+		return at.Post(s.Identity+"/auth/login", body)
+	}
+	password := map[string]any{"type": "bcrypt", "key": testkit.Password}
+	mfa := login(s.Stranger(), password).Want(http.StatusOK).String("token")
+	raw := login(s.Stranger().As(mfa), map[string]any{"type": "totp", "key": code()}).Want(http.StatusOK).String("token")
+	operator := s.Stranger().As(s.Stranger().As(raw).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK).String("token"))
+	operator.Get(overview).Want(http.StatusOK)
+	for _, path := range []string{s.Identity + "/profile", s.Transfer + "/transfers", "/signup", "/inbox", "/admin/nowhere"} {
+		checkUnavailable(t, "GET "+path, operator.Get(path))
+	}
+	checkUnavailable(t, "signing up", s.Stranger().Post(s.Identity+"/signup", map[string]any{}))
+	for what, at := range map[string]*testkit.Person{"another organization": s.Stranger().With("Host", "org.test"), "without the console": closed.Stranger()} {
+		checkUnavailable(t, what+", login", login(at, password))
+		checkUnavailable(t, what+", page", at.Get("/login"))
+		checkUnavailable(t, what+", console", at.As(olga.Access).Get(overview))
+	}
+	operator.Put(httpapi.OperatorBase+"/maintenance", map[string]any{"on": false}).Want(http.StatusNoContent)
+	poll.Until(t, "maintenance ends", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusOK })
 }

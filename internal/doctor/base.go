@@ -66,8 +66,11 @@ func (r *run) database(context.Context) []Finding {
 	return all
 }
 
-// migrations: the database is as new as the program.
+// migrations: the database is as new as the program. A server does not start otherwise.
 func (r *run) migrations(ctx context.Context) []Finding {
+	if r.Serving {
+		return nil
+	}
 	if _, err := r.examined(); err != nil || r.Database == nil {
 		return skipped("migrations")
 	}

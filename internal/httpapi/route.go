@@ -65,6 +65,7 @@ type Route struct {
 	Download        bool              // GET answers with the bytes of files: counted while in progress
 	Creates         bool              // POST creates something: the header Idempotency-Key makes it repeatable
 	Headers         map[string]string // of every answer, also of a refusal
+	SignIn          bool              // operators sign in with it: it answers during maintenance at hosts that have the console
 	Once            bool              // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }
 

@@ -3,6 +3,8 @@ package httpserver
 import (
 	"net/http"
 	"net/url"
+
+	"github.com/go-chi/chi/v5"
 )
 
 // Console says where the routes of operators (token.Auth.Operator) and the console's pages exist. Elsewhere they answer 404.
@@ -24,6 +26,7 @@ func (s *Server) AdminHandler() http.Handler {
 
 // HandleConsole is Handle for pages that exist only where the console does.
 func (s *Server) HandleConsole(pattern string, h http.Handler) {
+	s.lasting[pattern] = true
 	s.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := w.(*exchange)
 		if !s.hasConsole(x) {
@@ -38,6 +41,19 @@ func (s *Server) HandleConsole(pattern string, h http.Handler) {
 // hasConsole reports whether the console exists where the request was sent to.
 func (s *Server) hasConsole(x *exchange) bool {
 	return s.console != ConsoleOff && x.admin || s.console == ConsolePublic && x.client.Host.Free
+}
+
+// lasts reports whether a request goes on during maintenance because operators need it: it is for the console, or for signing in there.
+func (s *Server) lasts(x *exchange, r *http.Request) bool {
+	if !s.hasConsole(x) {
+		return false
+	}
+	path := r.URL.RawPath
+	if path == "" {
+		path = r.URL.Path
+	}
+	pattern := s.mux.Find(chi.NewRouteContext(), r.Method, path)
+	return s.lasting[pattern] || s.lasting[r.Method+" "+pattern]
 }
 
 // originOf returns the origin that pages of this request's listener have, apart from the host.

@@ -22,6 +22,9 @@ func (s *Server) Mount(base string, style httpapi.Style, routes []httpapi.Route)
 			panic(fmt.Sprintf("httpserver: %s %s is mounted twice", m.Method, m.Path))
 		}
 		s.routes = append(s.routes, m)
+		if m.SignIn || m.Auth.IsOperator() {
+			s.lasting[m.Method+" "+m.Path] = true
+		}
 		endpoint := s.endpoint(m)
 		s.mux.Method(m.Method, m.Path, endpoint)
 		hasHead := slices.ContainsFunc(routes, func(o httpapi.Route) bool { return o.Method == http.MethodHead && o.Pattern == route.Pattern })
@@ -54,6 +57,12 @@ func (s *Server) Handle(pattern string, h http.Handler) {
 		w.(*exchange).route = pattern
 		h.ServeHTTP(w, r)
 	}))
+}
+
+// HandleSignIn is Handle for pages and files with which operators sign in: they go on during maintenance at hosts that have the console.
+func (s *Server) HandleSignIn(pattern string, h http.Handler) {
+	s.lasting[pattern] = true
+	s.Handle(pattern, h)
 }
 
 // HandleUnknown serves paths without a route. The default answers fault.ErrNotFound.

@@ -82,6 +82,7 @@ type Server struct {
 	mux     *chi.Mux
 	routes  []httpapi.MountedRoute
 	probes  map[string]http.Handler
+	lasting map[string]bool // method and pattern, or a page's pattern: goes on during maintenance at hosts that have the console
 	traffic traffic
 	warned  atomic.Bool // the warning about untrusted forwarding headers was logged
 }
@@ -97,6 +98,7 @@ func New(o Options) *Server {
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},
 		mux:     chi.NewMux(),
 		probes:  make(map[string]http.Handler),
+		lasting: make(map[string]bool),
 	}
 	for _, origin := range o.CORSOrigins {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
@@ -228,7 +230,7 @@ func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forw
 	if !x.admin {
 		s.allowOrigin(x, r, host)
 	}
-	if s.maintenance != nil && s.maintenance() && !x.admin {
+	if s.maintenance != nil && s.maintenance() && !x.admin && !s.lasts(x, r) {
 		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
 	}
 	return hostErr

@@ -101,6 +101,14 @@ type Traffic struct {
 	BytesIn, BytesOut           int64
 }
 
+// Finding is one thing that a check of consign doctor found. Its texts are English.
+type Finding struct {
+	ID       string // stable: check.cause, such as tls.expired
+	Severity string // ok, hint, warning or error
+	Sentence string
+	Advice   string // what to do; may be empty
+}
+
 // Person is a person whom an audit entry names.
 type Person struct {
 	UID   id.Person

@@ -1,7 +1,7 @@
 // The console of operators (/admin).
 
 import path from "node:path";
-import { access, api, consign, equal, forgive, page, person, pictures, settle, settled, signedIn, test, totp } from "./kit.mjs";
+import { access, api, consign, equal, forgive, page, person, pictures, settle, settled, signedIn, test, totp, visitor } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const identity = "/id/v3";
@@ -38,6 +38,16 @@ export async function consoleTests() {
     equal(await p.locator(".part").count(), 7, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
+  });
+
+  await test("console: an operator runs the checks of the server", async () => {
+    const p = await page(await signedIn(await operator("Ottilie")), "/admin");
+    await p.getByRole("button", { name: "Run the checks" }).click();
+    await p.getByText(/only this machine can open/).first().waitFor();
+    await p.getByText(/checks? found nothing/).click();
+    await p.getByText("Notifications of the database arrive.").waitFor();
+    await judge(p, "/admin, checks");
+    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-checks.png"), fullPage: true });
   });
 
   await test("console: an operator finds a person, resets the factors and ends the sessions", async () => {
@@ -174,4 +184,40 @@ export async function consoleTests() {
       await context.close();
     }
   });
+
+  await test("console: an operator signs in during maintenance and ends it", async () => {
+    const olga = await operator("Ornella");
+    try {
+      const p = await page(await signedIn(olga), "/admin/settings");
+      await p.getByRole("button", { name: "Begin maintenance" }).click();
+      await p.getByRole("dialog").getByRole("button", { name: "Begin maintenance" }).click();
+      await p.getByText("Maintenance mode is on").waitFor();
+      const q = await page(await visitor(), "/login?next=/admin/settings");
+      await q.getByLabel("Email address").fill(olga.email);
+      await q.getByLabel("Password", { exact: true }).fill(olga.password);
+      const code = q.getByLabel("Code from your authenticator app, or a recovery code"), end = q.getByRole("button", { name: "End maintenance" });
+      await until(() => q.getByRole("button", { name: "Sign in", exact: true }).click(), code);
+      await until(async () => {
+        await code.fill(olga.code());
+        await q.getByRole("button", { name: "Continue" }).click();
+      }, end);
+      await end.click();
+      await q.getByText("Maintenance mode is off.").waitFor();
+    } finally {
+      consign("maintenance", "off");
+    }
+    forgive(/50[39]/);
+  });
+}
+
+/** Repeats something until the page shows what follows: logins with one address have a bucket. */
+async function until(act, shown) {
+  for (let tries = 0; ; tries++) {
+    await act();
+    try {
+      return await shown.waitFor({ timeout: 6000 });
+    } catch (error) {
+      if (tries > 8) throw error;
+    }
+  }
 }

@@ -153,16 +153,16 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.getDiscovery},
 		{Method: "GET", Pattern: "/auth/keys", Auth: anyone, Handler: h.listKeys},
 		{Method: "POST", Pattern: "/auth/exists", Auth: anyone, Bucket: exists, Handler: h.findProvider},
-		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn},
-		{Method: "POST", Pattern: "/auth/passkey/options", Auth: anyone, Bucket: passkeys, Handler: h.createPasskeyOptions},
+		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn, SignIn: true},
+		{Method: "POST", Pattern: "/auth/passkey/options", Auth: anyone, Bucket: passkeys, Handler: h.createPasskeyOptions, SignIn: true},
 		{Method: "GET", Pattern: "/auth", Auth: cookie.Verified(), Handler: h.listSessions},
 		{Method: "POST", Pattern: "/auth/uid", Auth: id.Verified(), Handler: h.createUIDToken},
 		{Method: "POST", Pattern: "/auth/upgrade", Auth: cookie, Handler: h.upgradeToken},
 		{Method: "POST", Pattern: "/auth/park", Auth: cookie.Verified(), Handler: h.parkSession},
 		{Method: "GET", Pattern: "/auth/park", Auth: token.NeedPickup, Handler: h.pickUpSession, Once: true},
-		{Method: "POST", Pattern: "/auth/access", Auth: cookie, Handler: h.createAccessToken},
-		{Method: "POST", Pattern: "/auth/session", Auth: id, Handler: h.keepSession},
-		{Method: "POST", Pattern: "/auth/logout", Auth: cookie, Handler: h.logOut},
+		{Method: "POST", Pattern: "/auth/access", Auth: cookie, Handler: h.createAccessToken, SignIn: true},
+		{Method: "POST", Pattern: "/auth/session", Auth: id, Handler: h.keepSession, SignIn: true},
+		{Method: "POST", Pattern: "/auth/logout", Auth: cookie, Handler: h.logOut, SignIn: true},
 		{Method: "GET", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.listAPITokens},
 		{Method: "POST", Pattern: "/tokens", Auth: cookie.Verified(), Handler: h.createAPIToken, Creates: true},
 		{Method: "DELETE", Pattern: "/tokens/{uid}", Auth: cookie.Verified(), Handler: h.deleteAPIToken},
@@ -201,7 +201,7 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 		{Method: "PUT", Pattern: authenticator, Auth: factor, Handler: h.putAuthenticator},
 		{Method: "DELETE", Pattern: authenticator, Auth: factor, Handler: h.deleteAuthenticator},
 		{Method: "POST", Pattern: authenticator + "/verify", Auth: factor, Handler: h.verifyAuthenticator},
-		{Method: "POST", Pattern: "/profile/passkey/options", Auth: factor, Handler: h.createProofOptions},
+		{Method: "POST", Pattern: "/profile/passkey/options", Auth: factor, Handler: h.createProofOptions, SignIn: true},
 	}
 }
 
@@ -262,12 +262,12 @@ func (h *Handler) publicRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/public/invitations/{key}", Auth: token.None, Bucket: invitation, Handler: h.getPublicInvitation},
 		{Method: "GET", Pattern: "/public/invitations/{key}/logo", Auth: token.None, Bucket: invitation, Produces: []string{typeJPEG}, Handler: h.getInvitationLogo},
-		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
+		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment, SignIn: true},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: relatedOriginsPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getRelatedOrigins},
 		{Method: "GET", Pattern: "/i18n/{locale}", Auth: token.None, Produces: []string{"application/json", typePO}, Handler: h.getBundle},
-		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Produces: []string{typeJPEG}, Handler: h.getLogo},
-		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.getTheme},
+		{Method: "GET", Pattern: "/assets/logo", Auth: token.None, Produces: []string{typeJPEG}, Handler: h.getLogo, SignIn: true},
+		{Method: "GET", Pattern: "/assets/theme", Auth: token.None, Handler: h.getTheme, SignIn: true},
 	}
 }
 

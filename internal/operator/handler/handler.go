@@ -14,6 +14,9 @@ import (
 // testMails limits test mails, which go to any address.
 var testMails = httpapi.PerSession("test-mail", ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}).Essential()
 
+// examinations limits runs of the checks: each writes to the disk of files and asks all services.
+var examinations = httpapi.PerSession("doctor", ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}).Essential()
+
 // Handler serves the routes.
 type Handler struct{ service *service.Service }
 
@@ -27,6 +30,7 @@ func (h *Handler) Routes() []httpapi.Route {
 	changes := reads.Young()
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/overview", Auth: reads, Handler: h.getOverview},
+		{Method: "POST", Pattern: "/doctor", Auth: reads, Bucket: examinations, Handler: h.examine},
 		{Method: "GET", Pattern: "/mails", Auth: reads, Handler: h.listMails},
 		{Method: "POST", Pattern: "/mails/test", Auth: changes, Bucket: testMails, Handler: h.sendTestMail},
 		{Method: "POST", Pattern: "/mails/{uid}/retry", Auth: changes, Handler: h.retryMail},

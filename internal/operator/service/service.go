@@ -3,11 +3,12 @@
 //
 // # Locks
 //
-// It takes none.
+// examining is only tried, never waited for. It takes no others.
 package service
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob/floor"
@@ -39,14 +40,16 @@ type Options struct {
 	Settings       []operator.Setting
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter
+	Doctor         func(ctx context.Context) ([]operator.Finding, error) // runs the checks of consign doctor
 	Version        string
 	Now            func() time.Time
 }
 
 // Service has the rules.
 type Service struct {
-	options Options
-	started time.Time
+	options   Options
+	started   time.Time
+	examining sync.Mutex // held by the run of Examine
 }
 
 // New returns a Service. Its start is taken as that of the replica.

@@ -2,6 +2,7 @@
 
 import { Notice, Problem, Waiting, html } from "../ui.js";
 import { F, N, T, bytes, count, duration, percent, when } from "../i18n.js";
+import { Doctor } from "./doctor.js";
 import { State, Table, ask, showConsole, useLive } from "./console.js";
 
 showConsole("", () => {
@@ -10,6 +11,7 @@ showConsole("", () => {
   return html`<${Problem} error=${error} />
     ${value.maintenance && html`<${Notice} kind="warn">${T("Maintenance mode is on: all requests are refused.")}<//>`}
     <${Parts} of=${value} />
+    <${Doctor} />
     <${Traffic} of=${value} />
     <${Queues} of=${value.jobs} />
     <p class="hint">${F("Consign %1$s, running since %2$s. As of %3$s; this page reads again every 15 seconds.", value.version, when(value.started), when(value.at))}</p>`;

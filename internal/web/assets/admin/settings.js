@@ -28,7 +28,7 @@ function Maintenance({ on, onChange }) {
     <${Problem} error=${put.error} />
     <div><${Button} kind=${on ? "primary" : "danger"} busy=${put.busy} onClick=${() => (on ? put.run(false) : setAsked(true))}>
       ${on ? T("End maintenance") : T("Begin maintenance")}<//></div>
-    ${asked && html`<${Ask} question=${T("Begin maintenance? Everybody gets an error page, and uploads stop. The console goes on at the admin listener only; consign maintenance off ends it, too.")}
+    ${asked && html`<${Ask} question=${T("Begin maintenance? Everybody gets an error page, and uploads stop. The console goes on, with its sign-in; consign maintenance off ends maintenance, too.")}
       yes=${T("Begin maintenance")} onYes=${() => put.run(true)} onClose=${() => setAsked(false)} />`}
     ${dialog}</section>`;
 }
