@@ -27,7 +27,7 @@ const (
 	mostParts = 6
 )
 
-// The codes that lead to one stream, and that of an object whose parts are joined.
+// The codes that lead to one stream, and that of an object whose parts are joined. Servers of before 1.0.0 refuse parts with codeNoParts.
 const (
 	codeJoining  = 409022
 	codeOtherWay = 409023

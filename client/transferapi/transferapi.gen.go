@@ -1198,7 +1198,7 @@ type Parts struct {
 
 // PartsRequest defines model for PartsRequest.
 type PartsRequest struct {
-	// PartSize Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts
+	// PartSize Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts. The answer may have a larger one
 	PartSize *int64 `json:"partSize,omitempty"`
 }
 

@@ -32,8 +32,8 @@ var (
 	// ErrAway means that the storage is unavailable or overloaded and a retry makes sense. Any method may return it. It
 	// says nothing about what is stored. Clients see a 503.
 	ErrAway = errors.New("blob storage is unavailable")
-	// ErrUnplanned means that the store takes objects from one Writer at a time only.
-	ErrUnplanned = errors.New("blob storage takes no planned objects")
+	// ErrIncomplete means that the store reads a planned object only when all of its bytes are durable.
+	ErrIncomplete = errors.New("blob cannot be read before all of its bytes are held")
 	// ErrKey means that a key does not have the form of Key.
 	ErrKey = errors.New("blob key is malformed")
 )
@@ -53,24 +53,27 @@ type Store interface {
 	//
 	// Errors: ErrGap for an offset beyond the stored bytes, finished or not; ErrFinished, ErrFull, ErrKey.
 	Append(ctx context.Context, key Key, offset, size int64) (Writer, error)
-	// Plan creates an unfinished object of no bytes that Writers of AppendAt fill to size. The caller has deleted what was stored
-	// under the key, and makes sure that every byte is durable before it calls Finish.
+	// Plan creates an unfinished object of no bytes that Writers of AppendAt fill. It returns the size of the parts: d.Part, or more
+	// where the store needs larger ones. The caller has deleted what was stored under the key, and makes sure that every byte is
+	// durable before it calls Finish.
 	//
-	// Errors: ErrUnplanned, ErrFull, ErrKey.
-	Plan(ctx context.Context, key Key, size int64) error
-	// AppendAt opens a planned object for writing at offset, in the part that begins at begin. Other parts may have open Writers.
-	// begin is a multiple of Granule, and offset was reported by a Sync of an earlier Writer of the part, or is begin. AppendAt
-	// neither creates the object nor cuts anything off. Bytes after offset may be written again until a Sync has reported them.
+	// Errors: ErrFull, ErrKey.
+	Plan(ctx context.Context, key Key, d Division) (part int64, err error)
+	// AppendAt opens a planned object for writing at offset, in the part that begins at begin. Other parts may have open Writers, also
+	// in other processes. begin is a multiple of the size that Plan returned. offset was reported by the last Sync of an earlier Writer of
+	// the part or the one before, or is begin. AppendAt does not create the object. Bytes after offset may be written again until a
+	// Sync has reported them.
 	//
 	// Sync of the Writer returns up to which offset all bytes since begin are durable. That may be less than what was written, down
-	// to the last multiple of Granule; at the end of the object it is all.
+	// to the last multiple of Granule; at the end of the object it is all. Close keeps nothing that no Sync has reported.
 	//
-	// Errors: ErrGap when nothing is stored, or fewer bytes than offset where it is not begin; ErrUnplanned, ErrFull, ErrKey.
+	// Errors: ErrGap when nothing is stored, or fewer bytes than offset where it is not begin; ErrFull, ErrKey.
 	AppendAt(ctx context.Context, key Key, begin, offset int64) (Writer, error)
-	// OpenPlanned opens a planned object for reading, finished or not. Bytes that no Sync has reported may be missing or garbage.
+	// OpenPlanned opens a planned object of size bytes for reading, finished or not. The caller knows that the first held bytes are
+	// durable. Others may be missing or garbage. A store may finish the object when all of its bytes are held.
 	//
-	// Errors: ErrNotFound, ErrUnplanned, ErrKey.
-	OpenPlanned(ctx context.Context, key Key) (Reader, error)
+	// Errors: ErrNotFound (also when the store lacks some of the bytes), ErrIncomplete, ErrKey.
+	OpenPlanned(ctx context.Context, key Key, held, size int64) (Reader, error)
 	// Finish makes the object immutable, readable and durable: after it has returned nil, exactly size bytes survive any
 	// crash, whether or not the last Writer was synced. It is idempotent, also after a crash during an earlier call.
 	//
@@ -127,6 +130,13 @@ type Info struct {
 // Key identifies an object: 8 to 128 lower-case letters, digits and hyphens, with a letter or digit at either end. Such a
 // key is never a path or a hidden file, and is unique on a case-insensitive file system.
 type Key string
+
+// Division is how a planned object is divided into parts.
+type Division struct {
+	Size int64 // of the object
+	Part int64 // of each part but the last one
+	Unit int64 // the size of parts is a multiple of it
+}
 
 // Granule is the unit of the parts of a planned object, in bytes.
 const Granule = 1 << 20

@@ -133,8 +133,6 @@ var (
 	ErrJoining = fault.New(409022).WithRetryAfter(time.Second)
 	// ErrOtherWay: the object is uploaded in parts and the request is one stream, or the reverse.
 	ErrOtherWay = fault.New(409023)
-	// ErrNoParts: the storage takes an object in one stream only.
-	ErrNoParts = fault.New(409024, "the storage of this server takes an object in one stream only; use PUT …/content")
 
 	// ErrRange: the range is outside the object. See OffsetError.
 	ErrRange = fault.ErrBadRange

@@ -826,7 +826,7 @@ export interface paths {
         /**
          * Plan the upload of an object in parts at once
          * @description For large files on long lines. The object must have a known size and no bytes. All parts have `partSize` bytes, but the last one, which has
-         *     the rest. Each part is sent with `PUT …/parts/{number}`; numbers begin with 1. Up to six parts of an object can be sent at once. An object
+         *     the rest. The storage may need larger parts than the request asks for (a bucket 5 MiB at least), so go by the `partSize` of the answer. Each part is sent with `PUT …/parts/{number}`; numbers begin with 1. Up to six parts of an object can be sent at once. An object
          *     has one plan: a second call answers the plan that there is. The server joins the parts, and computes the SHA-256 of the object, while they
          *     arrive and after the last one. Until it is done, a confirm answers 409022; repeat it after Retry-After. To upload the object otherwise,
          *     delete it and attach it again. An object of parts cannot be written by PUT of content, tus or the resumable uploads of the IETF.
@@ -1884,7 +1884,7 @@ export interface components {
         PartsRequest: {
             /**
              * Format: int64
-             * @description Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts
+             * @description Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts. The answer may have a larger one
              */
             partSize?: number;
         };
@@ -6713,7 +6713,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
-            /** @description The reservation is confirmed (409010), the object is uploaded in one stream (409023), or the storage of the server takes no parts (409024): use `PUT …/content` */
+            /** @description The reservation is confirmed (409010), or the object is uploaded in one stream (409023): use `PUT …/content` */
             409: {
                 headers: {
                     "Retry-After": components["headers"]["Retry-After"];
@@ -6723,10 +6723,10 @@ export interface operations {
                     /**
                      * @example {
                      *       "error": {
-                     *         "code": 409024,
+                     *         "code": 409023,
                      *         "message": "The request conflicts with the state of the resource.",
                      *         "details": [
-                     *           "the storage of this server takes an object in one stream only; use PUT …/content"
+                     *           "the object is uploaded in one stream, and holds bytes; go on with PUT …/content, or delete it and attach it again"
                      *         ]
                      *       }
                      *     }

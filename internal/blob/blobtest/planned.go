@@ -10,14 +10,29 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// plan makes a planned object of size bytes.
-func (s *suite) plan(t testing.TB, size int) blob.Key {
+// plan makes a planned object of count parts and some bytes, in parts of two Granules or what the store makes of them. It returns the
+// size of the parts.
+func (s *suite) plan(t testing.TB, count, more int) (key blob.Key, part int) {
 	t.Helper()
-	key := newKey()
-	if err := s.Plan(context.Background(), key, int64(size)); err != nil {
-		t.Fatalf("Plan: %v", err)
+	part = 2 * blob.Granule
+	for wanted := 0; wanted != part; {
+		wanted = part
+		key = newKey()
+		d := blob.Division{Size: int64(count*wanted + more), Part: int64(wanted), Unit: blob.Granule}
+		given, err := s.Plan(context.Background(), key, d)
+		if err != nil {
+			t.Fatalf("Plan: %v", err)
+		}
+		if part = int(given); part < wanted || part%blob.Granule != 0 {
+			t.Fatalf("Plan makes parts of %d bytes, wanted %d", part, wanted)
+		}
+		if part != wanted {
+			if err := s.Delete(context.Background(), key); err != nil {
+				t.Fatalf("Delete: %v", err)
+			}
+		}
 	}
-	return key
+	return key, part
 }
 
 // writeAt writes data at offset of the part that begins at begin, and returns what Sync reports. Nothing is closed by t.
@@ -46,9 +61,8 @@ func (s *suite) writeAt(t testing.TB, key blob.Key, begin, offset int, data []by
 
 // testPlanned writes parts at once, in an order of their own, and finishes the object.
 func testPlanned(t *testing.T, s *suite) {
-	const part = 2 * blob.Granule
+	key, part := s.plan(t, 3, 12345)
 	data := content(40, 3*part+12345)
-	key := s.plan(t, len(data))
 	var all sync.WaitGroup
 	for n := 3; n >= 0; n-- {
 		all.Go(func() {
@@ -59,8 +73,9 @@ func testPlanned(t *testing.T, s *suite) {
 		})
 	}
 	all.Wait()
-	s.wantPlanned(t, key, data)
+	s.wantHeld(t, key, int64(len(data)))
 	s.wantList(t, blob.Info{Key: key, Size: int64(len(data))})
+	s.wantPlanned(t, key, data)
 	s.finish(t, key, data)
 	s.finish(t, key, data)
 	s.wantPlanned(t, key, data)
@@ -70,7 +85,7 @@ func testPlanned(t *testing.T, s *suite) {
 // wantPlanned checks what OpenPlanned reads.
 func (s *suite) wantPlanned(t testing.TB, key blob.Key, want []byte) {
 	t.Helper()
-	r, err := s.OpenPlanned(context.Background(), key)
+	r, err := s.OpenPlanned(context.Background(), key, int64(len(want)), int64(len(want)))
 	if err != nil {
 		t.Fatalf("OpenPlanned: %v", err)
 	}
@@ -87,9 +102,8 @@ func (s *suite) wantPlanned(t testing.TB, key blob.Key, want []byte) {
 
 // testPlannedResumes interrupts a part again and again, with a restart, and bytes that no Sync has reported.
 func testPlannedResumes(t *testing.T, s *suite) {
-	const part = 2 * blob.Granule
+	key, part := s.plan(t, 2, 0)
 	data := content(41, 2*part)
-	key := s.plan(t, len(data))
 	for _, begin := range []int{part, 0} {
 		held := s.writeAt(t, key, begin, begin, data[begin:begin+700_000])
 		for held < begin+part {
@@ -122,21 +136,21 @@ func testPlannedRefusesGap(t *testing.T, s *suite) {
 	key := newKey()
 	_, err := s.AppendAt(context.Background(), key, 0, 0)
 	wantError(t, "AppendAt to nothing", err, blob.ErrGap)
-	_, err = s.OpenPlanned(context.Background(), key)
+	_, err = s.OpenPlanned(context.Background(), key, 100, 100)
 	wantError(t, "OpenPlanned of nothing", err, blob.ErrNotFound)
 	s.wantNothing(t, key)
-	key = s.plan(t, 8*blob.Granule)
+	key, part := s.plan(t, 4, 0)
 	s.writeAt(t, key, 0, 0, content(43, blob.Granule))
-	_, err = s.AppendAt(context.Background(), key, 0, 2*blob.Granule)
+	_, err = s.AppendAt(context.Background(), key, 0, int64(part))
 	wantError(t, "AppendAt behind the end", err, blob.ErrGap)
-	if _, err := s.AppendAt(context.Background(), key, blob.Granule, 0); err == nil {
+	if _, err := s.AppendAt(context.Background(), key, int64(part), 0); err == nil {
 		t.Error("AppendAt before its part succeeded")
 	}
 }
 
 func testPlannedDelete(t *testing.T, s *suite) {
-	key := s.plan(t, 2*blob.Granule)
-	s.writeAt(t, key, blob.Granule, blob.Granule, content(44, 1000))
+	key, part := s.plan(t, 2, 0)
+	s.writeAt(t, key, part, part, content(44, 1000))
 	if err := s.Delete(context.Background(), key); err != nil {
 		t.Fatal(err)
 	}

@@ -14,9 +14,9 @@ import (
 // a file descriptor of its own, so each learns of a failure to write.
 
 // Plan implements blob.Store. The name of the file is durable when it returns. Its length becomes so by the first Sync of a Writer.
-func (s *Store) Plan(ctx context.Context, key blob.Key, _ int64) error {
+func (s *Store) Plan(ctx context.Context, key blob.Key, d blob.Division) (int64, error) {
 	if err := blob.Begin(ctx, key); err != nil {
-		return err
+		return 0, err
 	}
 	file, err := s.fs.OpenWrite(s.uploadPath(key), true)
 	if err == nil {
@@ -26,9 +26,9 @@ func (s *Store) Plan(ctx context.Context, key blob.Key, _ int64) error {
 		err = s.fs.SyncDir(s.uploads)
 	}
 	if err != nil {
-		return s.failed("plan", key, err)
+		return 0, s.failed("plan", key, err)
 	}
-	return nil
+	return d.Part, nil
 }
 
 // AppendAt implements blob.Store.
@@ -54,7 +54,7 @@ func (s *Store) AppendAt(ctx context.Context, key blob.Key, begin, offset int64)
 }
 
 // OpenPlanned implements blob.Store.
-func (s *Store) OpenPlanned(ctx context.Context, key blob.Key) (blob.Reader, error) {
+func (s *Store) OpenPlanned(ctx context.Context, key blob.Key, _, _ int64) (blob.Reader, error) {
 	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}

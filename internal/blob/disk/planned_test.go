@@ -22,7 +22,7 @@ func plan(key blob.Key, data string, parts int) step {
 		}
 		p := promise{data: data, parts: make([]int, parts)}
 		b[key] = p
-		if err := s.Plan(context.Background(), key, int64(len(data))); err != nil {
+		if _, err := s.Plan(context.Background(), key, blob.Division{Size: int64(len(data)), Part: partSize, Unit: 1}); err != nil {
 			return err
 		}
 		p.planned = true
@@ -149,7 +149,7 @@ func resumeParts(s *disk.Store, key blob.Key, p promise) error {
 
 // checkParts checks that a planned object has the acknowledged bytes of all parts.
 func checkParts(s *disk.Store, key blob.Key, p promise) error {
-	r, err := s.OpenPlanned(context.Background(), key)
+	r, err := s.OpenPlanned(context.Background(), key, 0, int64(len(p.data)))
 	if errors.Is(err, blob.ErrNotFound) && !p.planned {
 		return nil
 	}

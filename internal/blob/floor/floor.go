@@ -168,11 +168,11 @@ func (s *store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 }
 
 // Plan implements blob.Store.
-func (s *store) Plan(ctx context.Context, key blob.Key, size int64) error {
+func (s *store) Plan(ctx context.Context, key blob.Key, d blob.Division) (int64, error) {
 	if err := s.volume.Room(); err != nil {
-		return fmt.Errorf("plan blob %s: %w", key, err)
+		return 0, fmt.Errorf("plan blob %s: %w", key, err)
 	}
-	return s.Store.Plan(ctx, key, size)
+	return s.Store.Plan(ctx, key, d)
 }
 
 // AppendAt implements blob.Store.

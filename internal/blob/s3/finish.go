@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/minio/minio-go/v7"
@@ -29,8 +30,8 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 		if err == nil {
 			return nil
 		}
-		// A parallel call has finished the object and removed what this one was reading.
-		if !missing(err) || try == 2 {
+		// A parallel call may have finished the object and removed what this one was reading.
+		if try == 2 || !missing(err) && !errors.Is(err, errChanged) && !errors.Is(err, blob.ErrSize) {
 			return failed("finish", key, err)
 		}
 	}
@@ -38,30 +39,31 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 
 // tidy removes leftovers of an interrupted Finish. It ignores failures: Delete removes them, too.
 func (s *Store) tidy(ctx context.Context, key blob.Key) {
-	if records, err := s.records(ctx, key); err == nil && len(records) > 0 {
+	if records, err := s.records(ctx, s.recordsPrefix(key)); err == nil && len(records) > 0 {
 		_ = s.abortUploads(ctx, key)
 		s.forget(ctx, records)
 	}
+	_ = s.removePlan(ctx, key)
 }
 
 // complete makes the finished object from parts and tail; missing(err) when they do not exist.
 func (s *Store) complete(ctx context.Context, key blob.Key, size int64) error {
-	records, err := s.records(ctx, key)
+	records, err := s.records(ctx, s.recordsPrefix(key))
 	if err != nil {
 		return err
 	}
 	if len(records) == 0 {
-		return errNothing
+		return s.completePlan(ctx, key, size)
 	}
 	if last := newest(records); last.kind != kindPart {
-		w, err := s.resume(ctx, key, last.held, size)
+		w, err := s.resume(ctx, key, place{records: s.recordsPrefix(key), partSize: s.partSize(size)}, last.held)
 		if err != nil {
 			return err
 		}
 		if err := w.Close(); err != nil {
 			return err
 		}
-		if records, err = s.records(ctx, key); err != nil {
+		if records, err = s.records(ctx, s.recordsPrefix(key)); err != nil {
 			return err
 		}
 		if len(records) == 0 {

@@ -23,7 +23,6 @@ import (
 // The generation increases from writer to writer, the sequence counts a writer's records. The record that sorts last is the
 // valid one, even if a delayed request of an earlier writer arrives later. The last but one is kept, too: a caller that
 // crashed before it saved what the last Sync reported goes back by one Sync.
-// could save the result of the last one.
 type record struct {
 	name       string
 	generation int64
@@ -37,6 +36,7 @@ type record struct {
 	partSize int64
 	parts    int64 // whole parts of the object
 	digest   string
+	first    int64 // parts of the multipart upload before those of the record; not in the metadata
 }
 
 const (
@@ -57,15 +57,10 @@ func recordName(generation int64, sequence int, held int64, kind string) string 
 	return fmt.Sprintf("%015d-%09d-%d.%s", generation, sequence, held, kind)
 }
 
-// parseRecord parses the name of an S3 object below a key's prefix; ok is false when it is no record.
-func parseRecord(o minio.ObjectInfo) (key blob.Key, r record, ok bool) {
-	dir, base, ok := cutLast(o.Key, "/")
-	if !ok {
-		return "", record{}, false
-	}
-	if _, dir, ok = cutLast(dir, "/"); !ok {
-		return "", record{}, false
-	}
+// parseRecord parses the name of an S3 object as a record below a prefix; ok is false when it is none.
+func parseRecord(o minio.ObjectInfo) (prefix string, r record, ok bool) {
+	slash := strings.LastIndex(o.Key, "/") + 1
+	prefix, base := o.Key[:slash], o.Key[slash:]
 	numbers, kind, _ := strings.Cut(base, ".")
 	fields := strings.Split(numbers, "-")
 	if len(fields) != 3 {
@@ -76,29 +71,20 @@ func parseRecord(o minio.ObjectInfo) (key blob.Key, r record, ok bool) {
 	r.generation, errs[0] = strconv.ParseInt(fields[0], 10, 64)
 	r.sequence, errs[1] = strconv.Atoi(fields[1])
 	r.held, errs[2] = strconv.ParseInt(fields[2], 10, 64)
-	key = blob.Key(dir)
-	if errors.Join(errs[:]...) != nil || key.Check() != nil || base != recordName(r.generation, r.sequence, r.held, kind) {
+	if errors.Join(errs[:]...) != nil || base != recordName(r.generation, r.sequence, r.held, kind) {
 		return "", record{}, false
 	}
-	return key, r, kind == kindPart || kind == kindCutting || kind == kindCut
+	return prefix, r, kind == kindPart || kind == kindCutting || kind == kindCut
 }
 
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return "", s, false
-	}
-	return s[:i], s[i+len(sep):], true
-}
-
-// records returns the records of a key, the valid one last.
-func (s *Store) records(ctx context.Context, key blob.Key) ([]record, error) {
+// records returns the records below a prefix, the valid one last.
+func (s *Store) records(ctx context.Context, prefix string) ([]record, error) {
 	var list []record
-	for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.recordsPrefix(key), Recursive: true}) {
+	for o := range s.all(ctx, prefix) {
 		if o.Err != nil {
 			return nil, o.Err
 		}
-		if k, r, ok := parseRecord(o); ok && k == key {
+		if p, r, ok := parseRecord(o); ok && p == prefix {
 			list = append(list, r)
 		}
 	}
@@ -173,8 +159,8 @@ func parseDigest(s string) (d digest, err error) {
 func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, error) {
 	var list []string
 	var d digest
-	for marker := 0; int64(len(list)) < r.parts; {
-		page, err := s.core.ListObjectParts(ctx, s.bucket, s.objectName(key), r.upload, marker, 1000)
+	for marker := int(r.first); int64(len(list)) < r.parts; {
+		page, err := s.core.ListObjectParts(ctx, s.bucket, s.objectName(key), r.upload, marker, min(1000, int(r.parts)))
 		if err != nil {
 			return nil, err
 		}
@@ -182,8 +168,8 @@ func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, er
 			if int64(len(list)) == r.parts {
 				break
 			}
-			if p.PartNumber != len(list)+1 || p.Size != r.partSize {
-				return nil, fmt.Errorf("part %d of %d bytes found where part %d of %d was expected", p.PartNumber, p.Size, len(list)+1, r.partSize)
+			if want := int(r.first) + len(list) + 1; p.PartNumber != want || p.Size != r.partSize {
+				return nil, fmt.Errorf("%w: part %d of %d bytes found where part %d of %d was expected", errChanged, p.PartNumber, p.Size, want, r.partSize)
 			}
 			etag := strings.Trim(p.ETag, `"`)
 			list = append(list, etag)
@@ -195,10 +181,13 @@ func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, er
 		marker = page.NextPartNumberMarker
 	}
 	if int64(len(list)) < r.parts {
-		return nil, fmt.Errorf("%d of %d parts are left", len(list), r.parts)
+		return nil, fmt.Errorf("%w: %d of %d are left", errChanged, len(list), r.parts)
 	}
 	if d.String() != r.digest {
-		return nil, errors.New("parts changed after they were recorded")
+		return nil, errChanged
 	}
 	return list, nil
 }
+
+// errChanged means that a multipart upload does not have the parts of a record.
+var errChanged = errors.New("parts changed after they were recorded")

@@ -2,6 +2,7 @@
 //
 //	objects/<key>              a finished object, and before that the destination of its multipart upload
 //	uploads/<key>/<record>     what the last Syncs of an unfinished object made durable, see record
+//	planned/<key>/…            the same for an object that several Writers fill, see plan
 //
 // An unfinished object is a multipart upload of parts of equal size, plus a record. The record's body is the tail, which does
 // not fill a part yet; its name and metadata say which parts count. A record is one PUT, so what Sync reported exists whole
@@ -30,6 +31,7 @@ import (
 const (
 	objectsPrefix = "objects/"
 	uploadsPrefix = "uploads/"
+	plannedPrefix = "planned/"
 
 	mebibyte    = 1 << 20
 	minPartSize = 5 * mebibyte // minimum of S3 for any part but the last
@@ -123,7 +125,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	case !missing(err):
 		return nil, failed("append to", key, err)
 	}
-	w, err := s.resume(ctx, key, offset, size)
+	w, err := s.resume(ctx, key, place{records: s.recordsPrefix(key), partSize: s.partSize(size)}, offset)
 	if err != nil {
 		return nil, failed("append to", key, err)
 	}
@@ -150,11 +152,11 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	// The finished place is checked twice, because a Finish may happen between the first two checks.
 	object, err := s.finished(ctx, key)
 	if missing(err) {
-		var records []record
-		if records, err = s.records(ctx, key); err == nil && len(records) > 0 {
-			return newest(records).held, nil
+		var held int64
+		if held, err = s.unfinished(ctx, key); err == nil {
+			return held, nil
 		}
-		if err == nil {
+		if missing(err) {
 			object, err = s.finished(ctx, key)
 		}
 	}
@@ -162,6 +164,27 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 		return 0, failed("look up", key, err)
 	}
 	return object.Size, nil
+}
+
+// unfinished returns the bytes of an unfinished object; missing(err) when there is none.
+func (s *Store) unfinished(ctx context.Context, key blob.Key) (int64, error) {
+	records, err := s.records(ctx, s.recordsPrefix(key))
+	if err != nil {
+		return 0, err
+	}
+	if len(records) > 0 {
+		return newest(records).held, nil
+	}
+	p, err := s.plan(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	parts, err := s.plannedParts(ctx, p)
+	held := int64(0)
+	for _, r := range parts {
+		held += r.held
+	}
+	return held, err
 }
 
 // Delete implements blob.Store. It also aborts multipart uploads without a record.
@@ -176,7 +199,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := s.remove(ctx, s.objectName(key)); err != nil {
 		return failed("delete", key, err)
 	}
-	records, err := s.records(ctx, key)
+	records, err := s.records(ctx, s.recordsPrefix(key))
 	if err != nil {
 		return failed("delete", key, err)
 	}
@@ -184,6 +207,9 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 		if err := s.remove(ctx, r.name); err != nil {
 			return failed("delete", key, err)
 		}
+	}
+	if err := s.removePlan(ctx, key); err != nil {
+		return failed("delete", key, err)
 	}
 	return nil
 }
@@ -197,7 +223,7 @@ func (s *Store) finished(ctx context.Context, key blob.Key) (minio.ObjectInfo, e
 	// writer.restart completes whole parts under this name for a while. Such an object is not finished, which its newest record says.
 	// Its size is a multiple of 1 MiB, so objects of other sizes need no look at the records.
 	if object.Size > 0 && object.Size%mebibyte == 0 {
-		records, err := s.records(ctx, key)
+		records, err := s.records(ctx, s.recordsPrefix(key))
 		if err != nil {
 			return minio.ObjectInfo{}, err
 		}

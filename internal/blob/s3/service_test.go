@@ -48,7 +48,7 @@ func TestStore(t *testing.T) {
 			o.SpoolDir = t.TempDir()
 			return open(t, o)
 		}
-	}, "Planned", "PlannedResumes", "PlannedRefusesGap", "PlannedDelete") // blob.ErrUnplanned
+	})
 }
 
 func TestNewNeedsTheBucket(t *testing.T) {

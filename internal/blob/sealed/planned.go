@@ -28,27 +28,29 @@ func plannedLayout(size int64) (l layout) {
 func plannedCipher(offset int64) int64 { return offset / plannedRun * cipherLength(plannedRun) }
 
 // Plan implements blob.Store. The row has the whole layout from the start.
-func (s *Store) Plan(ctx context.Context, key blob.Key, size int64) error {
+func (s *Store) Plan(ctx context.Context, key blob.Key, d blob.Division) (int64, error) {
 	if err := blob.Begin(ctx, key); err != nil {
-		return err
+		return 0, err
 	}
 	uid, err := id.Parse[id.Object](string(key))
 	if err != nil || !s.on {
-		return s.inner.Plan(ctx, key, size)
+		return s.inner.Plan(ctx, key, d)
 	}
 	old, err := s.load(ctx, uid)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	o := s.newObject(uid)
-	o.layout = plannedLayout(size)
+	o.layout = plannedLayout(d.Size)
 	if old != nil {
 		o.version = old.version
 	}
-	if err := s.inner.Plan(ctx, sealedKey(uid), o.layout.storedSize()); err != nil {
-		return err
+	unit := cipherLength(plannedRun)
+	part, err := s.inner.Plan(ctx, sealedKey(uid), blob.Division{Size: o.layout.storedSize(), Part: plannedCipher(d.Part), Unit: unit})
+	if err != nil {
+		return 0, err
 	}
-	return s.save(ctx, o)
+	return part / unit * plannedRun, s.save(ctx, o)
 }
 
 // AppendAt implements blob.Store.
@@ -71,14 +73,19 @@ func (s *Store) AppendAt(ctx context.Context, key blob.Key, begin, offset int64)
 }
 
 // OpenPlanned implements blob.Store.
-func (s *Store) OpenPlanned(ctx context.Context, key blob.Key) (blob.Reader, error) {
+func (s *Store) OpenPlanned(ctx context.Context, key blob.Key, held, size int64) (blob.Reader, error) {
 	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}
 	return choose(ctx, s, key, blob.ErrNotFound,
-		func() (blob.Reader, error) { return s.inner.OpenPlanned(ctx, key) },
+		func() (blob.Reader, error) { return s.inner.OpenPlanned(ctx, key, held, size) },
 		func(o *object) (blob.Reader, error) {
-			inner, err := s.inner.OpenPlanned(ctx, sealedKey(o.uid))
+			whole := o.layout.storedSize()
+			stored := plannedCipher(held)
+			if held == size {
+				stored = whole
+			}
+			inner, err := s.inner.OpenPlanned(ctx, sealedKey(o.uid), stored, whole)
 			if err != nil {
 				return nil, err
 			}

@@ -37,7 +37,7 @@ func TestPlannedPowerCut(t *testing.T) {
 			if err := s.Delete(ctx, key); err != nil {
 				return err
 			}
-			if err := s.Plan(ctx, key, size); err != nil {
+			if _, err := s.Plan(ctx, key, blob.Division{Size: size, Part: blob.Granule, Unit: blob.Granule}); err != nil {
 				return err
 			}
 			p.made, p.acked = true, [3]int64{0, blob.Granule, 2 * blob.Granule}

@@ -159,23 +159,17 @@ func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
 // run joins parts until it must end. It looks for parts that were completed meanwhile.
 // Errors: errMore, errGone, transfer.ErrMIMEType.
 func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
-	r, err := j.s.blobs.OpenPlanned(ctx, blob.ObjectKey(j.row.UID))
-	if errors.Is(err, blob.ErrNotFound) {
-		return fmt.Errorf("%w: %w", errGone, err)
+	front, err := j.front(ctx)
+	if err != nil || front <= j.joined {
+		return err
 	}
-	if err != nil {
-		return storageError("open parts", err)
+	r, err := j.open(ctx, front)
+	if err != nil || r == nil {
+		return err
 	}
 	defer r.Close()
-	if _, err := r.Seek(j.joined, io.SeekStart); err != nil {
-		return storageError("read parts", err)
-	}
 	most += j.joined
 	for {
-		front, err := j.front(ctx)
-		if err != nil || front <= j.joined {
-			return err
-		}
 		for j.joined < front {
 			if j.joined >= most || late() {
 				return errMore
@@ -184,7 +178,28 @@ func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
 				return err
 			}
 		}
+		if front, err = j.front(ctx); err != nil || front <= j.joined {
+			return err
+		}
 	}
+}
+
+// open opens the object where its bytes are not joined yet; nil when the store reads it only once all parts are held.
+// Errors: errGone.
+func (j *joining) open(ctx context.Context, front int64) (blob.Reader, error) {
+	r, err := j.s.blobs.OpenPlanned(ctx, blob.ObjectKey(j.row.UID), front, j.row.IntendedSize)
+	switch {
+	case errors.Is(err, blob.ErrIncomplete):
+		return nil, nil
+	case errors.Is(err, blob.ErrNotFound):
+		return nil, fmt.Errorf("%w: %w", errGone, err)
+	case err != nil:
+		return nil, storageError("open parts", err)
+	}
+	if _, err := r.Seek(j.joined, io.SeekStart); err != nil {
+		return nil, errors.Join(storageError("read parts", err), r.Close())
+	}
+	return r, nil
 }
 
 // front returns up to where all parts are complete.

@@ -2,7 +2,6 @@ package content
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -46,9 +45,9 @@ func choosePart(ctx context.Context, tx *postgres.Store, u postgres.Upload, numb
 	return tx.LockPart(ctx, u, number)
 }
 
-// PlanParts makes an object one that is uploaded in parts of a size, a multiple of blob.Granule, and reports whether it was none. An object
-// has one plan: when it has another one, that stays.
-// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrOtherWay, transfer.ErrNoParts,
+// PlanParts makes an object one that is uploaded in parts of a size, a multiple of blob.Granule, and reports whether it was none. The store
+// may need larger parts. An object has one plan: when it has another one, that stays.
+// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrOtherWay,
 // transfer.ErrStorageFull, fault.ErrInvalid, fault.ErrUnavailable.
 func (s *Service) PlanParts(ctx context.Context, to Target, partSize int64) (made bool, err error) {
 	var u postgres.Upload
@@ -99,11 +98,9 @@ func (s *Service) makePlan(ctx context.Context, u postgres.Upload, epoch, partSi
 	key := blob.ObjectKey(u.UID)
 	err := s.blobs.Delete(ctx, key)
 	if err == nil {
-		err = s.blobs.Plan(ctx, key, u.IntendedSize)
+		partSize, err = s.blobs.Plan(ctx, key, blob.Division{Size: u.IntendedSize, Part: partSize, Unit: blob.Granule})
 	}
 	switch {
-	case errors.Is(err, blob.ErrUnplanned):
-		return transfer.ErrNoParts
 	case err != nil && ctx.Err() != nil:
 		return fault.ErrUnavailable.WithRetryAfter(storageRetry).Because(err)
 	case err != nil:

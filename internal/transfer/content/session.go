@@ -178,7 +178,7 @@ func (w *session) write(ctx context.Context, p []byte) error {
 	}
 	n, err := w.blob.Write(p)
 	w.digests.add(p[:n])
-	if w.row.Part == 0 && w.mimeType == "" && len(w.head) < transfer.SniffBytes {
+	if w.sniffs() && w.mimeType == "" && len(w.head) < transfer.SniffBytes {
 		w.head = append(w.head, p[:min(n, transfer.SniffBytes-len(w.head))]...)
 	}
 	w.written += int64(n)
@@ -317,12 +317,15 @@ func (w *session) expectEnd() error {
 	return nil
 }
 
+// sniffs reports whether the session has the first bytes of the object. One that has begun the first part does; join decides then, too.
+func (w *session) sniffs() bool { return w.row.Part == 0 || w.row.Part == 1 && w.row.Held == 0 }
+
 // sniffType sets the object's MIME type as soon as enough bytes are there. A type that the mailbox does not accept makes
 // finish delete the object.
 // Errors: transfer.ErrMIMEType.
 func (w *session) sniffType() error {
 	complete := w.written == w.row.IntendedSize && !w.row.Deferred
-	if w.row.Part > 0 { // join does
+	if !w.sniffs() { // join does
 		return nil
 	}
 	if w.mimeType != "" || len(w.head) < transfer.SniffBytes && !complete {

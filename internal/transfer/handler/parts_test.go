@@ -146,4 +146,9 @@ func TestPartsOfRefusedContent(t *testing.T) {
 	d.Put(parts+"/2", make([]byte, mib)).Want(http.StatusOK)
 	d.Put(parts+"/1", append([]byte("%PDF-1.7\n"), make([]byte, mib-9)...)).WantError(transfer.ErrMIMEType)
 	d.Get(parts).WantError(transfer.ErrNotFound)
+	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "a.png", "intendedSize": 2 * mib}).Want(http.StatusCreated)
+	d.Post(parts, map[string]any{"partSize": mib}).Want(http.StatusCreated)
+	begin := append([]byte("%PDF-1.7\n"), make([]byte, 9991)...)
+	d.With("Content-Range", rangeOf(0, len(begin)-1, mib)).Put(parts+"/1", begin).WantError(transfer.ErrMIMEType) // long before the part is complete
+	d.Get(parts).WantError(transfer.ErrNotFound)
 }

@@ -1,0 +1,142 @@
+//go:build s3
+
+package s3
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/content"
+)
+
+// planned plans the object of an upload, and returns the path and the size of its parts.
+func (u upload) planned(t *testing.T, wanted int) (parts string, size int) {
+	t.Helper()
+	parts = u.reservation + "/objects/a/parts"
+	made := u.sam.Post(parts, map[string]any{"partSize": wanted}).Want(http.StatusCreated)
+	return parts, int(made.Number("partSize"))
+}
+
+// TestParts: Sam sends the parts of a file to two replicas at once. They share only the database and the bucket. One part is interrupted
+// on one replica and goes on at the other one, and one replica stops before the parts are joined.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for _, encryption := range []string{"off", "on"} {
+		t.Run("encryption "+encryption, func(t *testing.T) {
+			t.Parallel()
+			where := storage(t)
+			bucket, sealed := testkit.Env("CONSIGN_STORAGE_URL", where), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", encryption)
+			first := testkit.New(t, bucket, sealed)
+			second := testkit.New(t, testkit.Beside(first), bucket, sealed, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+			ann := mailboxOf(first)
+			u := reserve(t, first, "ann-box", random(53*mib+11))
+			parts, size := u.planned(t, 10*mib)
+			if size != 10*mib {
+				t.Fatalf("parts of %d bytes", size)
+			}
+			there := u.sam.At(second)
+			begun := u.sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", 7*mib-1, size)).Put(parts+"/2", u.data[size:size+7*mib]).Want(http.StatusOK)
+			if held := begun.Number("held"); held != 7*mib {
+				t.Errorf("%v bytes of a part are held", held)
+			}
+			var all sync.WaitGroup
+			for n, p := range []*testkit.Person{u.sam, there, u.sam, there} { // parts 3 to 6
+				all.Go(func() {
+					from := (n + 2) * size
+					p.Put(fmt.Sprintf("%s/%d", parts, n+3), u.data[from:min(from+size, len(u.data))]).Want(http.StatusOK)
+				})
+			}
+			all.Wait()
+			u.sam.Put(parts+"/1", u.data[:size]).Want(http.StatusOK)
+			if joined := u.sam.Get(parts).Want(http.StatusOK).Number("joined"); joined != 0 {
+				t.Errorf("%v bytes are joined although the bucket cannot be read yet", joined)
+			}
+			if all := kept(t, where); len(all) != 1 || all[0].Finished {
+				t.Errorf("the bucket holds %+v", all)
+			}
+			first.Stop()
+			there.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 7*mib, size-1, size)).Put(parts+"/2", u.data[size+7*mib:2*size]).Want(http.StatusOK)
+			u.sam = there
+			download(t, second, ann.At(second), confirmJoined(t, u), u.data)
+			if all := kept(t, where); len(all) != 1 || !all[0].Finished {
+				t.Errorf("the bucket holds %+v", all)
+			}
+		})
+	}
+}
+
+// confirmJoined confirms a reservation as soon as its parts are joined.
+func confirmJoined(t *testing.T, u upload) (uid string) {
+	t.Helper()
+	poll.Until(t, "the parts are joined", func() bool {
+		r := u.sam.Post(u.reservation+"/confirm", nil)
+		if r.Status != http.StatusOK {
+			r.WantError(transfer.ErrJoining)
+			return false
+		}
+		uid = r.String("uid")
+		return true
+	})
+	return uid
+}
+
+// TestSmallParts: the plan has larger parts than were asked for, and the client goes by its answer.
+func TestSmallParts(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_STORAGE_URL", storage(t)))
+	ann := mailboxOf(s)
+	u := reserve(t, s, "ann-box", random(21*mib))
+	parts, size := u.planned(t, mib)
+	if size != 5*mib {
+		t.Fatalf("parts of %d bytes", size)
+	}
+	for n := 0; n*size < len(u.data); n++ {
+		u.sam.Put(fmt.Sprintf("%s/%d", parts, n+1), u.data[n*size:min((n+1)*size, len(u.data))]).Want(http.StatusOK)
+	}
+	download(t, s, ann, confirmJoined(t, u), u.data)
+}
+
+// TestPartsRemoved: nothing stays in the bucket of a plan that is given up, and one that the bucket has lost begins anew.
+func TestPartsRemoved(t *testing.T) {
+	t.Parallel()
+	where := storage(t)
+	s := testkit.New(t, testkit.Env("CONSIGN_STORAGE_URL", where), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))
+	ann := mailboxOf(s)
+	u := reserve(t, s, "ann-box", random(12*mib))
+	parts, size := u.planned(t, 6*mib)
+	u.sam.Put(parts+"/2", u.data[size:]).Want(http.StatusOK)
+	for _, o := range kept(t, where) {
+		if err := bucket(t, where).Delete(t.Context(), o.Key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost := u.sam.Put(parts+"/1", u.data[:size]).WantError(transfer.ErrRange); lost.Header.Get("Content-Range") != "bytes */0" {
+		t.Errorf("Content-Range %s", lost.Header.Get("Content-Range"))
+	}
+	u.planned(t, 6*mib)
+	u.sam.Put(parts+"/1", u.data[:size]).Want(http.StatusOK)
+	u.sam.Delete(u.reservation).Want(http.StatusNoContent)
+	run(t, s, content.PurgeBytesJob)
+	if all := kept(t, where); len(all) != 0 {
+		t.Errorf("the bucket holds %+v", all)
+	}
+	again := reserve(t, s, "ann-box", random(12*mib))
+	parts, size = again.planned(t, 6*mib)
+	again.sam.Put(parts+"/1", again.data[:size]).Want(http.StatusOK)
+	again.sam.Put(parts+"/2", again.data[size:]).Want(http.StatusOK)
+	uid := confirmJoined(t, again)
+	result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("%+v", f); return nil })
+	if err != nil || result.Bytes != 12*mib {
+		t.Errorf("%+v, %v", result, err)
+	}
+	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
+	if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body, again.data) {
+		t.Error("the file differs")
+	}
+}
