@@ -245,7 +245,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
-	a.mountConsole(limiter, identityAPI.OperatorRoutes())
+	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes())
 	if c.LegacyAPI {
 		a.mountLegacy(identityAPI, transferAPI)
 	}

@@ -145,6 +145,23 @@ const MaxLimit = 1_000_000
 // Limited reports whether there is a limit.
 func (l Limits) Limited() bool { return l != Limits{} }
 
+// ListedTransfer is what a list for operators shows of a transfer: nothing of its contents.
+type ListedTransfer struct {
+	UID           id.Transfer
+	Kind          Kind
+	State         State // Expired from the expiry on
+	Sender        Sender
+	Recipient     string // address of the first one; empty: only the link
+	Recipients    int
+	Downloads     int64
+	ObjectCount   int32
+	TotalBytes    int64
+	Protection    Protection
+	MalwareStatus ScanState
+	CreatedAt     time.Time
+	ExpiresAt     *time.Time // nil: its recipient keeps it from expiring
+}
+
 // Delivery is a transfer's way to one recipient, or to the holders of its link.
 type Delivery struct {
 	UID         id.Delivery

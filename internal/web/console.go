@@ -23,6 +23,7 @@ func OfSignIn(pattern string) bool {
 var consoleEntries = []entry{
 	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
 	consolePage("people", "people", func(p i18n.Printer) string { return p.T("People") }),
+	consolePage("transfers", "transfers", func(p i18n.Printer) string { return p.T("Transfers") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),
 	consolePage("keys", "keys", func(p i18n.Printer) string { return p.T("Keys") }),

@@ -25,6 +25,7 @@ const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { em
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
 const pages = [["console", "/admin", "Queues of background jobs"], ["console-people", "/admin/people?search=o", "Second factor"],
+  ["console-transfers", "/admin/transfers", "Files"],
   ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
@@ -73,6 +74,41 @@ export async function consoleTests() {
     await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
     equal(/Lost the phone, ticket 7/.test(consign("audit")), true, "the reason is in the audit");
     await judge(p, "/admin/people?person");
+  });
+
+  await test("console: an operator finds a transfer, extends and revokes it", async () => {
+    const olga = await operator("Orson"), tom = await person("Tom");
+    const token = await access(tom), reservations = "/transfer/v2/reservations";
+    const { uid: reservation } = (await api("POST", reservations, { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge", recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
+    await api("POST", `${reservations}/${reservation}/objects`, { token, json: { clientId: "a", name: "bridge.pdf", intendedSize: 6 } });
+    await api("PUT", `${reservations}/${reservation}/objects/a/content`, { token, bytes: Buffer.from("bridge") });
+    await api("POST", `${reservations}/${reservation}/confirm`, { token });
+    const p = await page(await signedIn(olga), "/admin/transfers");
+    await p.getByLabel("Search for").fill(tom.email);
+    await p.getByRole("button", { name: "Search" }).click();
+    const row = p.getByRole("row", { name: /rita@example\.com/ });
+    await row.getByText("Delivered").waitFor();
+    await row.getByRole("link").click();
+    await p.getByRole("row", { name: /rita@example\.com/ }).waitFor();
+    equal(await p.getByText(/bridge/).count(), 0, "contents");
+    await p.getByRole("button", { name: "Extend" }).click();
+    const dialog = p.getByRole("dialog", { name: "Extend" });
+    await dialog.getByLabel("Days from now").fill("300");
+    await dialog.getByLabel("Reason").fill("Ticket 9");
+    await judge(p, "/admin/transfers, reason");
+    await dialog.getByRole("button", { name: "Extend" }).click();
+    await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
+    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-transfer.png"), fullPage: true });
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 9");
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.getByText("Contents erased").waitFor();
+    equal(await p.getByRole("button", { name: "Revoke" }).count(), 0, "buttons of a transfer that has ended");
+    await judge(p, "/admin/transfers?transfer");
+    await p.getByRole("link", { name: "All transfers" }).click();
+    await p.getByLabel("State").selectOption("revoked");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).first().waitFor();
   });
 
   await test("console: nobody else gets in", async () => {

@@ -197,6 +197,23 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 	}
 }
 
+// OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
+func (h *Handler) OperatorRoutes() []httpapi.Route { return h.operatorTransferRoutes() }
+
+// operators returns who may read in the console, and who may change.
+func operators() (reads, changes token.Auth) {
+	reads = token.NeedAccess.Operator()
+	return reads, reads.Young()
+}
+
+// orNull returns nil for the empty string: the member is null while it is unset.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
 // location returns the URL of a path of this API at the request host.
 func (h *Handler) location(r *http.Request, path string) string {
 	return h.hosts.URL(caller(r).Client.Host.Name, h.base+path)

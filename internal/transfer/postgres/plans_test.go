@@ -99,7 +99,15 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				_, _, err := s.Transfers(ctx, p, Page{Received: true, Sent: true, Limit: 5, Search: "xyz", Filter: transfer.FilterOpen, Candidates: 1}, sc)
 				return err
 			},
-			"recipient": func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
+			"operator's newest transfers": func() error { return find(s, TransferSearch{Limit: 5}) },
+			"transfers of a person":       func() error { return find(s, TransferSearch{Person: p, Limit: 5}) },
+			"transfers to a mailbox":      func() error { return find(s, TransferSearch{Mailbox: p, Limit: 5}) },
+			"transfers of an organization in a state": func() error {
+				return find(s, TransferSearch{Organization: sc.HostOrganization, State: transfer.Revoked, Candidates: 5, Limit: 5})
+			},
+			"holders of a transfer": func() error { _, err := s.TransferHolders(ctx, tr); return err },
+			"person at an address":  func() error { _, err := s.PersonAt(ctx, "p"+of.name+"@example.com"); return err },
+			"recipient":             func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)
@@ -114,6 +122,13 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// find looks for an operator's transfers.
+func find(s *Store, q TransferSearch) error {
+	q.After = Position{At: time.Now().Add(time.Hour), UID: id.Transfer{UUID: uuid.Max}}
+	_, _, err := s.FindTransfers(context.Background(), q, time.Now())
+	return err
 }
 
 // bounds are those of strangers' reservations.

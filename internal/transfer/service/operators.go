@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -82,8 +83,11 @@ func (s *Service) extendableUntil(t postgres.SeenTransfer) time.Time {
 }
 
 // ExtendByOperator makes a transfer available for some days from now, whatever the adminunit's lives are. by names the operator.
-// Errors: transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid when it expires later already.
+// Errors: transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid, also when it expires later already.
 func (s *Service) ExtendByOperator(ctx context.Context, uid id.Transfer, days int, by string) error {
+	if days < 1 || days > MaxOperatorDays {
+		return fault.ErrInvalid.With("days: must be from 1 to " + strconv.Itoa(MaxOperatorDays))
+	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		t, err := tx.LockTransfer(ctx, uid)
 		if err != nil {

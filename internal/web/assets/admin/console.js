@@ -17,6 +17,7 @@ export const admin = "/admin/v1";
 const pages = () => [
   ["", T("Overview")],
   ["people", T("People")],
+  ["transfers", T("Transfers")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
   ["keys", T("Keys")],

@@ -1,12 +1,11 @@
 // /admin/people: finds people, and shows and changes one (?person=uid).
 
-import { Button, Field, Problem, Waiting, html } from "../ui.js";
+import { Field, Problem, Waiting, html } from "../ui.js";
 import { F, T, bytes, list as inWords, when } from "../i18n.js";
 import { roleName } from "../roles.js";
-import { Nothing, Table, ask, showConsole, useList, useLive } from "./console.js";
+import { Table, ask, showConsole, useLive } from "./console.js";
+import { Facts, Find, Found, query } from "./find.js";
 import { Action } from "./reasons.js";
-
-const query = new URLSearchParams(location.search);
 
 showConsole("people", () => (query.get("person") ? html`<${Person} uid=${query.get("person")} />` : html`<${People} />`));
 
@@ -15,22 +14,13 @@ const page = (uid) => `/admin/people?person=${encodeURIComponent(uid)}`;
 
 function People() {
   const search = query.get("search") ?? "", by = query.get("by") === "name" ? "name" : "email";
-  const { items, error, hasMore, next } = useList(`/people?${new URLSearchParams({ by, search })}`, "people");
-  return html`<form class="filters" role="search" method="get" action="/admin/people">
-      <${Field} as="select" label=${T("Search by")} name="by">
-        <option value="email" selected=${by === "email"}>${T("Email address")}</option>
-        <option value="name" selected=${by === "name"}>${T("Name")}</option><//>
-      <${Field} label=${T("Begins with")} name="search" type="search" maxlength="255" defaultValue=${search} />
-      <${Button} type="submit" kind="primary">${T("Search")}<//>
-    </form>
-    <${Problem} error=${error} />
-    ${!items && html`<${Waiting} />`}
-    ${items?.length === 0 && html`<${Nothing} sentence=${T("Nobody was found.")} />`}
-    ${items?.length > 0 && html`<${Table} caption=${T("People")} head=${[T("Email address"), T("Name"), T("Organization"), T("Last sign-in"), T("State")]}>
-      ${items.map((/** @type {any} */ p) => html`<tr key=${p.uid}><th scope="row"><a href=${page(p.uid)}>${p.email}</a></th>
-        <td>${p.name}</td><td>${p.organization?.name}</td><td>${when(p.lastLoginAt)}</td><td><${Marks} of=${p} /></td></tr>`)}
-    <//>`}
-    ${hasMore && html`<p class="row center"><${Button} busy=${next.busy} onClick=${next.run}>${T("Show more")}<//></p>`}`;
+  const row = (/** @type {any} */ p) => html`<tr key=${p.uid}><th scope="row"><a href=${page(p.uid)}>${p.email}</a></th>
+    <td>${p.name}</td><td>${p.organization?.name}</td><td>${when(p.lastLoginAt)}</td><td><${Marks} of=${p} /></td></tr>`;
+  return html`<section class="card stack">
+    <${Find} page="people" choices=${[["email", T("Email address")], ["name", T("Name")]]} label=${T("Begins with")} />
+    <${Found} path=${`/people?${new URLSearchParams({ by, search })}`} member="people" caption=${T("People")} row=${row} none=${T("Nobody was found.")}
+      head=${[T("Email address"), T("Name"), T("Organization"), T("Last sign-in"), T("State")]} />
+  </section>`;
 }
 
 /** What stands out about a person. @param {{of: any}} props */
@@ -45,7 +35,7 @@ function Person({ uid }) {
   if (!p) return html`${back}<${Waiting} error=${error} />`;
   const primary = p.emails.find((/** @type {any} */ e) => e.primary), who = p.name || primary?.email || p.uid;
   return html`${back}<${Problem} error=${error} />
-    <${Facts} of=${p} who=${who} />
+    <${About} of=${p} who=${who} />
     <${Factors} of=${p.authenticators} />
     <${Sessions} of=${p.sessions} />
     <section class="card stack"><h2>${T("Limits")}</h2>
@@ -63,16 +53,14 @@ function Person({ uid }) {
 }
 
 /** @param {{of: any, who: string}} props */
-function Facts({ of: p, who }) {
-  const facts = [
+const About = ({ of: p, who }) => html`<section class="card"><h2>${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}</h2>
+  <${Facts} of=${[
     ["UID", html`<code>${p.uid}</code>`],
     ...p.emails.map((/** @type {any} */ e) => [T("Email address"), html`${e.email} ${!e.verified && html`<span class="badge warn">${T("Address not verified")}</span>`}`]),
-    ...(p.organization ? [[T("Organization"), p.organization.name ?? p.organization.uid], [T("Rights"), inWords(p.roles.map(roleName))]] : []),
-    [T("Created"), when(p.createdAt)], ...(p.lastLoginAt ? [[T("Last sign-in"), when(p.lastLoginAt)]] : []), [T("Time zone"), p.timeZone],
-  ];
-  return html`<section class="card"><h2>${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}</h2>
-    <dl class="facts">${facts.map(([name, text]) => html`<dt>${name}</dt><dd class="break">${text}</dd>`)}</dl></section>`;
-}
+    [T("Organization"), p.organization && (p.organization.name ?? p.organization.uid)], [T("Rights"), p.organization && inWords(p.roles.map(roleName))],
+    [T("Created"), when(p.createdAt)], [T("Last sign-in"), when(p.lastLoginAt)], [T("Time zone"), p.timeZone],
+    [T("Transfers"), html`<a href=${`/admin/transfers?by=person&search=${p.uid}`}>${T("All transfers of this person")}</a>`],
+  ]} /></section>`;
 
 /** Names of the ways to sign in. @type {() => Record<string, string>} */
 const kinds = () => ({ bcrypt: T("Password"), totp: T("Authenticator app"), webauthn: T("Passkey"), recovery: T("Recovery codes") });

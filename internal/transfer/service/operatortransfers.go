@@ -1,0 +1,125 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Methods of the console's pages that no command has. What the pages change is in operators.go.
+
+const (
+	// operatorPage is how many items a list of the console has.
+	operatorPage = 50
+	// operatorCandidates is how many transfers a page with a state examines.
+	operatorCandidates = 2000
+)
+
+// OperatorTransfers selects transfers for an operator. At most one of Person, Mailbox and Organization is given.
+type OperatorTransfers struct {
+	Person       string // uid or address of sender or recipient
+	Mailbox      string // uid or address of its owner
+	Organization string // uid or hostname
+	State        transfer.State
+	After        string // next of the page before; empty: the newest
+}
+
+// FindTransfers lists transfers, newest first. next is empty on the last page. With a state, a page may be empty and have a next one.
+// Errors: fault.ErrInvalid.
+func (s *Service) FindTransfers(ctx context.Context, in OperatorTransfers) (list []transfer.ListedTransfer, next string, err error) {
+	q := postgres.TransferSearch{State: in.State, Candidates: operatorCandidates, Limit: operatorPage}
+	var ok bool
+	if q.After, ok = operatorPosition(in.After, s.now()); !ok {
+		return nil, "", fault.ErrInvalid.With("after: must be next of an earlier answer")
+	}
+	known, err := s.narrow(ctx, &q, in)
+	if err != nil || !known {
+		return nil, "", err
+	}
+	list, after, err := s.store.FindTransfers(ctx, q, s.now())
+	if after != (postgres.Position{}) {
+		next = id.Position(after.UID, after.At.UTC().Format(time.RFC3339Nano))
+	}
+	return list, next, err
+}
+
+// operatorPosition parses the position of a page. The empty one is before everything.
+func operatorPosition(after string, now time.Time) (p postgres.Position, ok bool) {
+	if after == "" {
+		return postgres.Position{At: now.Add(day), UID: id.Transfer{UUID: uuid.Max}}, true
+	}
+	uid, key, ok := id.ParsePosition[id.Transfer](after)
+	at, err := time.Parse(time.RFC3339Nano, key)
+	return postgres.Position{At: at, UID: uid}, ok && err == nil
+}
+
+// narrow sets whose transfers q selects. It reports whether who is named is known.
+// Errors: fault.ErrInvalid.
+func (s *Service) narrow(ctx context.Context, q *postgres.TransferSearch, in OperatorTransfers) (known bool, err error) {
+	given := 0
+	for _, reference := range []string{in.Person, in.Mailbox, in.Organization} {
+		if reference != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return false, fault.ErrInvalid.With("query: give one of person, mailbox and organization")
+	case in.Person != "":
+		q.Person, err = s.personNamed(ctx, in.Person)
+		return !q.Person.IsZero(), err
+	case in.Mailbox != "":
+		q.Mailbox, err = s.personNamed(ctx, in.Mailbox)
+		return !q.Mailbox.IsZero(), err
+	case in.Organization != "":
+		q.Organization, err = s.organizationNamed(ctx, in.Organization)
+		return !q.Organization.IsZero(), err
+	}
+	return true, nil
+}
+
+// personNamed returns the person with a uid or an address; zero if there is none at the address.
+func (s *Service) personNamed(ctx context.Context, reference string) (id.Person, error) {
+	reference = strings.ToLower(strings.TrimSpace(reference))
+	if p, err := id.Parse[id.Person](reference); err == nil {
+		return p, nil
+	}
+	return s.store.PersonAt(ctx, reference)
+}
+
+// organizationNamed returns the organization with a uid or a hostname; zero if there is none at the hostname.
+func (s *Service) organizationNamed(ctx context.Context, reference string) (id.Organization, error) {
+	reference = strings.ToLower(strings.TrimSpace(reference))
+	if o, err := id.Parse[id.Organization](reference); err == nil {
+		return o, nil
+	}
+	o, err := s.store.HomeOrganization(ctx, reference)
+	if errors.Is(err, transfer.ErrNotFound) {
+		return o, nil
+	}
+	return o, err
+}
+
+// TransferReport is what an operator sees of a transfer. Handlers leave out subject, message and answers.
+type TransferReport struct {
+	transfer.Transfer
+	postgres.TransferHolders
+}
+
+// ReportTransfer returns a transfer with its recipients, and whose limits it uses.
+// Errors: transfer.ErrNotFound.
+func (s *Service) ReportTransfer(ctx context.Context, uid id.Transfer) (r TransferReport, err error) {
+	if r.Transfer, err = s.ShowTransfer(ctx, uid); err != nil {
+		return r, err
+	}
+	r.TransferHolders, err = s.store.TransferHolders(ctx, uid)
+	return r, err
+}
