@@ -27,6 +27,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/metrics"
+	operatorservice "github.com/consign-dev/consign/internal/operator/service"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
@@ -70,6 +71,7 @@ type App struct {
 	pictures *imaging.Processor
 	Content  *content.Service // bytes of transfer's objects
 	Proofs   *translog.Log    // the transparency log
+	Operator *operatorservice.Service
 	API      *httpserver.Server
 	// SharedLimits are the rate limits in Redis; nil without Redis.
 	SharedLimits *redis.Store

@@ -19,7 +19,7 @@ import (
 // operators and operatorChanges are the routes of the console: for operators with a second factor, and for those of them who have
 // signed in recently.
 var (
-	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor",
+	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor", "GET /admin/v1/samples",
 		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits", "GET /admin/v1/keys",
 		"GET /admin/v1/people", "GET /admin/v1/people/{person}", "GET /admin/v1/transfers", "GET /admin/v1/transfers/{transfer}"}
 	operatorChanges = []string{

@@ -32,17 +32,24 @@ func (a *App) console() httpserver.Console {
 
 // mountConsole mounts the routes of operators: those of this domain and of the others. Each call is recorded.
 func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route) {
-	service := operatorservice.New(operatorservice.Options{
+	a.Operator = operatorservice.New(operatorservice.Options{
 		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
-		Scanner: a.scannerState, Maintenance: a.maintenance.Load, Version: a.options.Version, Now: a.now,
+		Scanner: a.scannerState, Maintenance: a.maintenance.Load, Version: a.options.Version, Now: a.now, Log: a.log,
+		Counters: a.counters, People: a.Identity.CountPersons, Transfers: a.Transfer.CountAlive,
 		Doctor: a.examine, SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,
 		Traffic: func() operator.Traffic {
 			s := a.API.Stats()
 			return operator.Traffic{Uploads: s.Uploads, Downloads: s.Downloads, Streams: s.Streams, BytesIn: s.BytesIn, BytesOut: s.BytesOut}
 		},
 	})
-	routes := slices.Concat(append(others, operatorhandler.New(service).Routes())...)
+	routes := slices.Concat(append(others, operatorhandler.New(a.Operator).Routes())...)
 	a.API.Mount(httpapi.OperatorBase, httpapi.Transfer, a.audited(routes))
+}
+
+// counters returns what this replica has counted since its start.
+func (a *App) counters() operator.Counters {
+	s := a.API.Stats()
+	return operator.Counters{Requests: s.Ended, Errors: s.Failed, Uploads: s.EndedUploads, Downloads: s.EndedDownloads, BytesIn: s.BytesIn, BytesOut: s.BytesOut}
 }
 
 // settings returns the settings of this replica, secrets masked.

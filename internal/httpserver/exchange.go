@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -28,6 +29,8 @@ type exchange struct {
 	trusted bool   // the peer is a trusted proxy
 	probe   bool
 	admin   bool // the request came to the admin listener
+
+	moves *atomic.Int64 // the gauge that counts it while it is in progress; nil: an ordinary request
 
 	status     int // 0 until the header is written
 	lateStatus int // status of an error that came after the header had been written

@@ -121,9 +121,9 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if limit := route.Body.Limit(); limit >= 0 && r.ContentLength > limit {
 		return strictjson.TooLarge(limit)
 	}
-	if inProgress := s.traffic.of(route, r.Method); inProgress != nil {
-		inProgress.Add(1)
-		defer inProgress.Add(-1)
+	if x.moves = s.traffic.of(route, r.Method); x.moves != nil {
+		x.moves.Add(1)
+		defer x.moves.Add(-1)
 	}
 	if !caller.Anonymous() {
 		caller.Client = x.client

@@ -272,8 +272,11 @@ func (s *Server) end(x *exchange, r *http.Request) {
 	}
 	f := Finished{Route: x.route, Method: knownMethod(r.Method), Status: x.status, Aborted: aborted, Elapsed: time.Since(x.started)}
 	x.endWrites(x.started.Add(f.Elapsed))
-	if s.observe != nil && !x.probe {
-		s.observe(f)
+	if !x.probe {
+		s.traffic.count(x)
+		if s.observe != nil {
+			s.observe(f)
+		}
 	}
 	s.logRequest(x, r, f)
 	if aborted {

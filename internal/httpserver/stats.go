@@ -23,6 +23,9 @@ type Finished struct {
 type Stats struct {
 	BytesIn, BytesOut           int64 // of bodies
 	Uploads, Downloads, Streams int64 // requests in progress
+
+	// Requests that have ended since the start, without health checks: all, those that failed by the server's fault, uploads and downloads.
+	Ended, Failed, EndedUploads, EndedDownloads int64
 }
 
 // Stats returns the current numbers.
@@ -31,11 +34,29 @@ func (s *Server) Stats() Stats {
 	return Stats{
 		BytesIn: t.in.Load(), BytesOut: t.out.Load(),
 		Uploads: t.uploads.Load(), Downloads: t.downloads.Load(), Streams: t.streams.Load(),
+		Ended: t.ended.Load(), Failed: t.failed.Load(), EndedUploads: t.endedUploads.Load(), EndedDownloads: t.endedDownloads.Load(),
 	}
 }
 
 // traffic is counted while bytes move, so that a long upload shows before it ends.
-type traffic struct{ in, out, uploads, downloads, streams atomic.Int64 }
+type traffic struct {
+	in, out, uploads, downloads, streams        atomic.Int64
+	ended, failed, endedUploads, endedDownloads atomic.Int64
+}
+
+// count counts a request that has ended. 509 is a rate limit of the identity API.
+func (t *traffic) count(x *exchange) {
+	t.ended.Add(1)
+	if status := max(x.status, x.lateStatus); status >= 500 && status != 509 {
+		t.failed.Add(1)
+	}
+	switch x.moves {
+	case &t.uploads:
+		t.endedUploads.Add(1)
+	case &t.downloads:
+		t.endedDownloads.Add(1)
+	}
+}
 
 // of returns the gauge that counts a request to route while it is in progress, nil for an ordinary request.
 func (t *traffic) of(route httpapi.Route, method string) *atomic.Int64 {

@@ -101,6 +101,38 @@ type Traffic struct {
 	BytesIn, BytesOut           int64
 }
 
+// Counters are what a replica has counted since its start, and what a sample has of it: requests, those that failed by the server's fault,
+// requests that carried bytes of files, and bytes of all bodies.
+type Counters struct {
+	Requests, Errors, Uploads, Downloads int64
+	BytesIn, BytesOut                    int64
+}
+
+// Minus returns what was counted after b.
+func (c Counters) Minus(b Counters) Counters {
+	return Counters{c.Requests - b.Requests, c.Errors - b.Errors, c.Uploads - b.Uploads, c.Downloads - b.Downloads, c.BytesIn - b.BytesIn, c.BytesOut - b.BytesOut}
+}
+
+// Levels are what the installation has at a time. Nil: not known.
+type Levels struct {
+	Mails     *int64 // waiting
+	Jobs      *int64 // due
+	Database  *int64 // bytes
+	People    *int64
+	Transfers *int64 // that have not ended
+}
+
+// Sample is a period of the charts. Counters and Logins and Deliveries are of all replicas. Levels are the highest of the period, Free is the
+// lowest.
+type Sample struct {
+	At time.Time // its beginning
+	Counters
+	Levels
+	Free       *int64 // bytes on the volume of the replica that had least
+	Logins     *int64
+	Deliveries *int64 // transfers that were confirmed
+}
+
 // Finding is one thing that a check of consign doctor found. Its texts are English.
 type Finding struct {
 	ID       string // stable: check.cause, such as tls.expired

@@ -22,6 +22,7 @@ func OfSignIn(pattern string) bool {
 // consoleEntries are the pages of the console (contract 9.2). Their scripts and their stylesheet are in assets/admin.
 var consoleEntries = []entry{
 	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
+	consolePage("charts", "charts", func(p i18n.Printer) string { return p.T("Charts") }),
 	consolePage("people", "people", func(p i18n.Printer) string { return p.T("People") }),
 	consolePage("transfers", "transfers", func(p i18n.Printer) string { return p.T("Transfers") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),

@@ -24,7 +24,7 @@ export async function operator(name) {
 const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } });
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
-const pages = [["console", "/admin", "Queues of background jobs"], ["console-people", "/admin/people?search=o", "Second factor"],
+const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"], ["console-people", "/admin/people?search=o", "Second factor"],
   ["console-transfers", "/admin/transfers", "Files"],
   ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
@@ -39,6 +39,32 @@ export async function consoleTests() {
     equal(await p.locator(".part").count(), 7, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
+  });
+
+  await test("console: charts have gaps where no server ran, and tables", async () => {
+    const olga = await operator("Olympia");
+    const until = Math.floor(Date.now() / 600_000) * 600_000, at = (n) => new Date(until - (144 - n) * 600_000).toISOString();
+    const sample = (n) => ({
+      at: at(n), requests: 900 + Math.round(400 * Math.sin(n / 9)), errors: n % 40 === 0 ? 30 : 0, uploads: 20 + n % 7, downloads: 40 + n % 11, bytesIn: 2e9 + n * 1e7, bytesOut: 5e9 - n * 1e7,
+      logins: n % 9, deliveries: n % 5, mails: n % 30 === 0 ? 12 : 0, jobs: n % 3, free: 4e11 - n * 1e9, database: 8e8 + n * 1e6, people: 500 + Math.floor(n / 6), transfers: n < 20 ? null : 1600 + n,
+    });
+    const samples = [...Array(144).keys()].filter((n) => n < 60 || n === 70 || n > 85).map(sample);
+    for (const [look, options] of looks) {
+      const context = await signedIn(olga, options);
+      await context.route("**/admin/v1/samples?period=24h", (route) => route.fulfill({ json: { from: at(0), until: at(144), seconds: 600, samples } }));
+      const p = await page(context, "/admin/charts");
+      const chart = p.getByRole("figure", { name: "Requests" });
+      await chart.getByText("most: 1,300").waitFor();
+      equal(((await chart.locator("path.series-0").last().getAttribute("d")).match(/M/g) ?? []).length, 3, "runs of the line");
+      await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-charts-${look}.png`), fullPage: true });
+      await judge(p, `/admin/charts (${look})`);
+      await chart.getByText("As a table").press("Enter");
+      equal(await chart.locator("tbody tr").count(), samples.length, "rows of the table");
+      await judge(p, `/admin/charts, table (${look})`);
+      await p.getByRole("button", { name: "Last 30 days" }).press("Enter");
+      await p.getByText("There are no values of this time yet.").waitFor();
+      await context.close();
+    }
   });
 
   await test("console: an operator runs the checks of the server", async () => {

@@ -30,6 +30,7 @@ func (h *Handler) Routes() []httpapi.Route {
 	changes := reads.Young()
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/overview", Auth: reads, Handler: h.getOverview},
+		{Method: "GET", Pattern: "/samples", Auth: reads, Handler: h.getSamples},
 		{Method: "POST", Pattern: "/doctor", Auth: reads, Bucket: examinations, Handler: h.examine},
 		{Method: "GET", Pattern: "/mails", Auth: reads, Handler: h.listMails},
 		{Method: "POST", Pattern: "/mails/test", Auth: changes, Bucket: testMails, Handler: h.sendTestMail},

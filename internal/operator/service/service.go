@@ -3,11 +3,12 @@
 //
 // # Locks
 //
-// examining is only tried, never waited for. It takes no others.
+// examining is only tried, never waited for. sampling is held while counters are stored, by the one goroutine of RunSamples and in tests.
 package service
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -41,7 +42,11 @@ type Options struct {
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter
 	Doctor         func(ctx context.Context) ([]operator.Finding, error) // runs the checks of consign doctor
+	Counters       func() operator.Counters
+	People         func(ctx context.Context) (int64, error) // how many there are
+	Transfers      func(ctx context.Context) (int64, error) // how many have not ended
 	Version        string
+	Log            *slog.Logger
 	Now            func() time.Time
 }
 
@@ -50,7 +55,15 @@ type Service struct {
 	options   Options
 	started   time.Time
 	examining sync.Mutex // held by the run of Examine
+
+	sampling    sync.Mutex        // guards what follows
+	counted     operator.Counters // that are in samples
+	inhabitants population
 }
 
-// New returns a Service. Its start is taken as that of the replica.
-func New(o Options) *Service { return &Service{options: o, started: o.Now()} }
+// New returns a Service and registers its job. Its start is taken as that of the replica.
+func New(o Options) *Service {
+	s := &Service{options: o, started: o.Now()}
+	o.Jobs.Every("samples-clean", 24*time.Hour, s.CleanSamples)
+	return s
+}

@@ -330,3 +330,8 @@ func (s *Store) SenderLink(ctx context.Context, t id.Transfer) (Link, error) {
 		FROM transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer JOIN directory.persons p ON p.person = t.sender
 		WHERE d.transfer = $1 AND d.destination_type = 'link'`, t)
 }
+
+// CountAlive returns how many transfers have not ended.
+func (s *Store) CountAlive(ctx context.Context) (int64, error) {
+	return database.Scalar[int64](ctx, s.q, "count transfers", nil, `SELECT count(*) FROM transfer.transfers WHERE ended_at IS NULL`)
+}

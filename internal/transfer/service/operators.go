@@ -74,6 +74,9 @@ func (s *Service) ShowTransfer(ctx context.Context, uid id.Transfer) (transfer.T
 	return t.Transfer, err
 }
 
+// CountAlive returns how many transfers have not ended.
+func (s *Service) CountAlive(ctx context.Context) (int64, error) { return s.store.CountAlive(ctx) }
+
 // extendableUntil returns until when a transfer that has not ended can be extended. Only those of a sender have a grace.
 func (s *Service) extendableUntil(t postgres.SeenTransfer) time.Time {
 	if !t.AsSender {

@@ -16,6 +16,7 @@ export const admin = "/admin/v1";
 /** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
 const pages = () => [
   ["", T("Overview")],
+  ["charts", T("Charts")],
   ["people", T("People")],
   ["transfers", T("Transfers")],
   ["mails", T("Mail queue")],
