@@ -5,11 +5,14 @@ package campaign
 import (
 	"bytes"
 	"context"
+	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,16 +22,25 @@ import (
 )
 
 const (
-	partSize    = 4 << 20
+	partSize    = 4 << 20 // a bucket makes it 5 MiB
 	partsAtOnce = 4
 )
 
 // TestCrashParts kills the server with SIGKILL at random moments of uploads in parts: while parts arrive, and while they are joined. What a
-// response or GET of parts has acknowledged of a part must be held after the restart. The files must be downloaded byte for byte.
+// response or GET of parts has acknowledged of a part must be held after the restart. The files must be downloaded byte for byte. With
+// TEST_S3_URL (test/s3.sh) the files are in that bucket.
 func TestCrashParts(t *testing.T) {
 	for _, encryption := range []string{"off", "on"} {
 		t.Run("encryption "+encryption, func(t *testing.T) {
-			s := newServer(t, "CONSIGN_STORAGE_ENCRYPTION="+encryption)
+			env := []string{"CONSIGN_STORAGE_ENCRYPTION=" + encryption}
+			if bucket := os.Getenv("TEST_S3_URL"); bucket != "" {
+				u, err := url.Parse(bucket)
+				if err != nil {
+					t.Fatal(err)
+				}
+				env = append(env, "CONSIGN_STORAGE_URL="+u.JoinPath(strings.ToLower(crand.Text())).String())
+			}
+			s := newServer(t, env...)
 			s.start()
 			var sent []received
 			for n := range rounds / 2 {
@@ -55,25 +67,36 @@ func TestCrashParts(t *testing.T) {
 // partsJob is the upload of one round in parts.
 type partsJob struct {
 	job
-	held []atomic.Int64 // by part, acknowledged
+	partSize int64
+	held     []atomic.Int64 // by part, acknowledged
 }
 
 type partsState struct {
-	Joined int64
-	Parts  []struct{ Number, Held int64 }
+	PartSize, Joined int64
+	Parts            []struct{ Number, Held int64 }
+}
+
+// planParts reserves and plans the upload of data.
+func (s *server) planParts(data []byte) *partsJob {
+	s.t.Helper()
+	j := &partsJob{job: job{data: data}}
+	var err error
+	if j.c, j.reservation, j.object, err = s.reserve(int64(len(data))); err != nil {
+		s.t.Fatal(err)
+	}
+	var plan partsState
+	if _, err := j.c.call("POST", j.object+"/parts", map[string]any{"partSize": partSize}, &plan); err != nil {
+		s.t.Fatal(err)
+	}
+	j.partSize = plan.PartSize
+	j.held = make([]atomic.Int64, (int64(len(data))+j.partSize-1)/j.partSize)
+	return j
 }
 
 // partsRound uploads one file in parts through one crash and confirms it.
 func (s *server) partsRound(n int, data []byte) received {
 	s.t.Helper()
-	j := &partsJob{job: job{data: data}, held: make([]atomic.Int64, (len(data)+partSize-1)/partSize)}
-	var err error
-	if j.c, j.reservation, j.object, err = s.reserve(int64(len(data))); err != nil {
-		s.t.Fatal(err)
-	}
-	if _, err := j.c.call("POST", j.object+"/parts", map[string]any{"partSize": partSize}, nil); err != nil {
-		s.t.Fatal(err)
-	}
+	j := s.planParts(data)
 	moment := rand.Int64N(fileSize)
 	if n%3 == 2 {
 		moment = int64(len(data)) // while the last parts are joined
@@ -171,7 +194,8 @@ func (j *partsJob) sendAll(pace time.Duration) error {
 
 // sendPart sends the rest of a part, 200 KiB per pace.
 func (j *partsJob) sendPart(n int, pace time.Duration) error {
-	part := j.data[n*partSize : min((n+1)*partSize, len(j.data))]
+	begin := int64(n) * j.partSize
+	part := j.data[begin:min(begin+j.partSize, int64(len(j.data)))]
 	held, size := j.held[n].Load(), int64(len(part))
 	if held == size {
 		return nil
