@@ -43,6 +43,11 @@ func send(ctx context.Context, addr string, as dialect, path, token string, size
 		return err
 	}
 	defer c.Close()
+	return c.send(as, path, token, size)
+}
+
+// send uploads size bytes over the connection and reads the answer.
+func (c *conn) send(as dialect, path, token string, size int64) error {
 	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n", as.method, path, token, as.headers, size)
 	if _, err := io.WriteString(c, head); err != nil {
 		return err
@@ -54,9 +59,12 @@ func send(ctx context.Context, addr string, as dialect, path, token string, size
 		}
 		rest -= int64(n)
 	}
-	status, _, err := c.head()
+	status, length, err := c.head()
 	if err == nil && status != as.status {
 		err = fmt.Errorf("%s %s answered %d", as.method, path, status)
+	}
+	if err == nil {
+		_, err = c.reader.Discard(int(length))
 	}
 	return err
 }

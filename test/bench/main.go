@@ -120,6 +120,7 @@ var rowTable = []row{
 	{"upload", "upload with SHA-256 while streaming, fsync", uploadRow},
 	{"uploads", "4 uploads at once", uploadsRow},
 	{"dialects", "uploads by tus and by the IETF's protocol, beside PUT", dialectsRow},
+	{"parts", "a file in 4 parts at once beside 4 files at once; memory of a part", partsRow},
 	{"download", "download, plain HTTP, 1 and 4 connections", downloadRow},
 	{"encryption", "uploads and downloads of encrypted files", encryptionRow},
 	{"start", "start to first 200 on a migrated database", startRow},

@@ -1,0 +1,160 @@
+//go:build bench
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+const (
+	partsAtOnce = 4        // of one object
+	partSize    = 16 << 20 // what the server chooses
+)
+
+// plan makes a file of a reservation one that is uploaded in parts, and returns its path and the number of parts.
+func (b *bench) plan(ctx context.Context, p *process, d reservation, name string, size int64) (path string, count int, err error) {
+	path, err = b.attach(ctx, p, d, name, size)
+	if err != nil {
+		return "", 0, err
+	}
+	var plan struct{ Count int }
+	_, err = b.call(ctx, p, "POST", path+"/parts", d.token, map[string]any{"partSize": partSize}, &plan)
+	return path + "/parts", plan.Count, err
+}
+
+// sendParts sends the parts of a file, several at once, each on a connection that stays.
+func sendParts(ctx context.Context, addr, path, token string, count int, size int64) (float64, []time.Duration, time.Duration, error) {
+	numbers := make(chan int, count)
+	for n := range count {
+		numbers <- n
+	}
+	close(numbers)
+	return parallel(partsAtOnce, func(int) (sent int64, err error) {
+		c, err := dial(ctx, addr)
+		if err != nil {
+			return 0, err
+		}
+		defer c.Close()
+		for n := range numbers {
+			length := min(partSize, size-int64(n)*partSize)
+			if err := c.send(asPUT, fmt.Sprintf("%s/%d", path, n+1), token, length); err != nil {
+				return sent, err
+			}
+			sent += length
+		}
+		return sent, nil
+	})
+}
+
+// joined waits until the server has joined the parts, and so knows the SHA-256.
+func (b *bench) joined(ctx context.Context, p *process, path, token string) error {
+	for {
+		var state struct{ SHA256 string }
+		if _, err := b.call(ctx, p, "GET", path, token, nil, &state); err != nil || state.SHA256 != "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// uploadParts uploads a file in parts, until its SHA-256 is known, and cancels the reservation.
+func (b *bench) uploadParts(ctx context.Context, t *tally, p *process, size int64) error {
+	d, err := b.reserve(ctx, p)
+	if err != nil {
+		return err
+	}
+	path, count, err := b.plan(ctx, p, d, "parts", size)
+	if err != nil {
+		return err
+	}
+	err = t.sample(b, p.pid, func() (float64, []time.Duration, time.Duration, error) {
+		began := time.Now()
+		sent, _, _, err := sendParts(ctx, p.addr, path, d.token, count, size)
+		err = errors.Join(err, b.joined(ctx, p, path, d.token))
+		return sent, nil, time.Since(began), err
+	})
+	_, cancelled := b.call(ctx, p, "DELETE", d.path, d.token, nil, nil)
+	return errors.Join(err, cancelled)
+}
+
+// partsRow compares one file in parts with as many files at once that have the same bytes together, and measures the memory of a part.
+func partsRow(ctx context.Context, b *bench) ([]result, error) {
+	var parts, files tally
+	each := max(b.options.size/partsAtOnce, partSize)
+	turns := []func() error{
+		func() error { return b.uploadParts(ctx, &parts, b.consign, partsAtOnce*each) },
+		func() error { return b.upload(ctx, &files, b.consign, partsAtOnce, each) },
+	}
+	for round := range b.options.rounds {
+		for i := range turns {
+			if err := turns[(round+i)%len(turns)](); err != nil {
+				return nil, err
+			}
+		}
+	}
+	o, f := parts.figures(gib), files.figures(gib)
+	name := fmt.Sprintf("upload %s, %d parts of %s at once, until the SHA-256 is known, on loopback", sizeName(partsAtOnce*each), partsAtOnce, sizeName(partSize))
+	speed := fileResult(name, o, f, atLeast(fmt.Sprintf("MB/s of %d files", partsAtOnce), speedRatio(o, f), 1))
+	speed.bareIs = fmt.Sprintf("%d files", partsAtOnce)
+	memory, err := b.partMemory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []result{
+		speed,
+		{name: "resident memory for each part that is being sent", checks: []check{atMost("MB", megabytes(memory), 1)}, ours: megabytesName(memory)},
+		{name: longLine(ctx)},
+	}, nil
+}
+
+// partMemory returns the growth of the peak memory of a warm replica for each part that is sent to it, of several files at once.
+func (b *bench) partMemory(ctx context.Context) (int64, error) {
+	replica, err := b.startReplica(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = replica.stop() }()
+	if err := b.load(ctx, replica); err != nil {
+		return 0, err
+	}
+	d, err := b.reserve(ctx, replica)
+	if err != nil {
+		return 0, err
+	}
+	var paths [transfers / partsAtOnce]string
+	const size = 2 * partsAtOnce * partSize
+	count := 0
+	for i := range paths {
+		if paths[i], count, err = b.plan(ctx, replica, d, fmt.Sprintf("file%d", i), size); err != nil {
+			return 0, err
+		}
+	}
+	grown, err := growth(replica, func() error {
+		_, _, _, err := parallel(len(paths), func(i int) (int64, error) {
+			sent, _, _, err := sendParts(ctx, replica.addr, paths[i], d.token, count, size)
+			return int64(sent), err
+		})
+		return err
+	})
+	_, cancelled := b.call(ctx, replica, "DELETE", d.path, d.token, nil, nil)
+	return grown, errors.Join(err, cancelled)
+}
+
+// longLine says why parts over a long line, of 100 ms and 0.1 % loss, are not compared with one stream.
+func longLine(ctx context.Context) string {
+	const what = "parts against one stream over a line of 100 ms and 0.1 % loss: not measured, "
+	out, err := exec.CommandContext(ctx, "unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "50ms", "loss", "0.1%").CombinedOutput()
+	if err != nil {
+		return what + "since this machine has no tc netem (" + strings.TrimSpace(strings.TrimPrefix(string(out), "Error: ")) + ")"
+	}
+	return what + "since this program does not build such a line yet"
+}
