@@ -245,7 +245,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
-	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes())
+	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(), transferhandler.NewStorage(a.Content, c.StorageEncryption).Routes())
 	if c.LegacyAPI {
 		a.mountLegacy(identityAPI, transferAPI)
 	}

@@ -29,6 +29,7 @@ type (
 	mail         struct{}
 	webhook      struct{}
 	message      struct{}
+	storageCheck struct{}
 )
 
 type (
@@ -62,6 +63,8 @@ type (
 	Webhook = ID[webhook]
 	// Message names a delivery to a webhook.
 	Message = ID[message]
+	// StorageCheck names a check of all stored files.
+	StorageCheck = ID[storageCheck]
 )
 
 var errForm = errors.New("is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")

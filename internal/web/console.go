@@ -27,6 +27,7 @@ var consoleEntries = []entry{
 	consolePage("transfers", "transfers", func(p i18n.Printer) string { return p.T("Transfers") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),
+	consolePage("storage", "storage", func(p i18n.Printer) string { return p.T("Storage") }),
 	consolePage("keys", "keys", func(p i18n.Printer) string { return p.T("Keys") }),
 	consolePage("settings", "settings", func(p i18n.Printer) string { return p.T("Settings") }),
 	consolePage("audit", "audit", func(p i18n.Printer) string { return p.T("Audit") }),

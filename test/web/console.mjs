@@ -26,7 +26,7 @@ const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { em
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
 const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"], ["console-people", "/admin/people?search=o", "Second factor"],
   ["console-transfers", "/admin/transfers", "Files"],
-  ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
+  ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"], ["console-storage", "/admin/storage", "Check all files"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
@@ -63,6 +63,33 @@ export async function consoleTests() {
       await judge(p, `/admin/charts, table (${look})`);
       await p.getByRole("button", { name: "Last 30 days" }).press("Enter");
       await p.getByText("There are no values of this time yet.").waitFor();
+      await context.close();
+    }
+  });
+
+  await test("console: an operator checks all files, and sees problems without names", async () => {
+    const p = await page(await signedIn(await operator("Orsolya")), "/admin/storage");
+    await p.getByText("No check was started yet.").waitFor();
+    await p.getByRole("button", { name: "Check all files" }).click();
+    await p.waitForFunction(() => document.getElementById("announcements")?.textContent === "The check has begun.", null, { polling: 200 });
+    await p.getByText("no problems").waitFor();
+    const check = { uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10", started: "2026-11-20T09:30:00.000+00:00", total: 400, objects: 100, bytes: 5e9, sweepOff: false };
+    const problems = [{ kind: "lost", object: check.uid, detail: "400 bytes, none of them in the store" }];
+    const done = { ...check, state: "done", finished: check.started, findings: 1, problems: [] };
+    const storage = { objects: 400, bytes: 2e10, encryption: true, encryptedObjects: 300, encryptedBytes: 1e10, sweepOff: true };
+    for (const [look, options] of looks) {
+      const context = await signedIn(await operator("Orsolya"), options);
+      await context.route("**/admin/v1/storage", (route) => route.fulfill({ json: { ...storage, checks: [{ ...check, state: "running", finished: null, findings: 0, problems: [] }, { ...done, uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f12" }] } }));
+      await context.route("**/admin/v1/storage/checks/*", (route) => route.fulfill({ json: { ...done, problems } }));
+      const q = await page(context, "/admin/storage");
+      await q.getByText("100 of 400 files", { exact: true }).waitFor();
+      equal(await q.getByRole("button", { name: "Check all files" }).isDisabled(), true, "a second check cannot be started");
+      await q.getByRole("button", { name: "Show problems" }).press("Enter");
+      await q.getByText("400 bytes, none of them in the store").waitFor();
+      await q.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-storage-problems-${look}.png`), fullPage: true });
+      await judge(q, `/admin/storage, problems (${look})`);
+      await q.getByRole("button", { name: "Accept" }).click();
+      await q.getByRole("dialog").getByLabel("Reason").waitFor();
       await context.close();
     }
   });

@@ -22,6 +22,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -56,6 +57,7 @@ type Service struct {
 	slots   slots
 	purges  purges
 	layouts *layouts
+	size    *microcache.Cache[struct{}, transfer.StorageSize]
 }
 
 // The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
@@ -70,7 +72,7 @@ const (
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
-		layouts: newLayouts(),
+		layouts: newLayouts(), size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
 	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)
@@ -78,6 +80,7 @@ func New(o Options) *Service {
 	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
 	jobs.Register(s.jobs, s.workPurge)
 	jobs.Register(s.jobs, s.workJoin)
+	s.registerChecks()
 	return s
 }
 

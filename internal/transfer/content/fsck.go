@@ -37,6 +37,13 @@ type FsckResult struct {
 	SweepOff bool // orphans are not swept until AcceptStorage
 }
 
+// fsckPosition is where Fsck is: what it has counted, and which row it compared last.
+type fsckPosition struct {
+	FsckResult
+	After  id.Object
+	Listed bool // all rows were compared
+}
+
 // fsckBatch is how many rows one query of Fsck returns.
 const fsckBatch = 500
 
@@ -44,54 +51,66 @@ const fsckBatch = 500
 // also finds bytes without a row. It passes each discrepancy to report and changes nothing, except that it finishes complete
 // objects in the store, as a download does. It may run beside a working server.
 func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckResult, error) {
-	var result FsckResult
+	var at fsckPosition
+	err := s.fsck(ctx, &at, report, func() error { return nil })
+	return at.FsckResult, err
+}
+
+// fsck is Fsck from a position on, which it moves. It calls passed after each row, and when all rows were compared.
+func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Finding) error, passed func() error) error {
 	found := func(f Finding) error {
-		result.Findings++
+		at.Findings++
 		return report(f)
 	}
-	var after id.Object
-	for {
-		rows, err := s.store.StoredObjects(ctx, after, fsckBatch)
+	for !at.Listed {
+		rows, err := s.store.StoredObjects(ctx, at.After, fsckBatch)
 		if err != nil {
-			return result, err
+			return err
 		}
 		for _, row := range rows {
-			read, finding, err := s.checkStored(ctx, row)
-			if err != nil {
-				return result, err
+			if err := s.fsckRow(ctx, row, at, found); err != nil {
+				return err
 			}
-			result.Objects++
-			result.Bytes += read
-			if finding == nil {
-				continue
-			}
-			if same, err := s.unchanged(ctx, row); err != nil {
-				return result, err
-			} else if same {
-				if err := found(*finding); err != nil {
-					return result, err
-				}
+			at.After = row.UID
+			if err := passed(); err != nil {
+				return err
 			}
 		}
-		if len(rows) < fsckBatch {
-			break
-		}
-		after = rows[len(rows)-1].UID
+		at.Listed = len(rows) < fsckBatch
+	}
+	if err := passed(); err != nil {
+		return err
 	}
 	mark, err := s.checkMark(ctx)
 	if err != nil && !errors.Is(err, errSweepOff) {
-		return result, err
+		return err
 	}
-	result.SweepOff = err != nil
-	err = s.orphans(ctx, func(i blob.Info, o id.Object) error {
+	at.SweepOff = err != nil
+	return s.orphans(ctx, func(i blob.Info, o id.Object) error {
 		state := "unfinished"
 		if i.Finished {
 			state = "finished"
-			result.SweepOff = result.SweepOff || i.Modified.After(mark.Accepted)
+			at.SweepOff = at.SweepOff || i.Modified.After(mark.Accepted)
 		}
 		return found(Finding{Kind: FindingOrphan, Object: o, Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
 	})
-	return result, err
+}
+
+// fsckRow compares one object with its row, and counts it.
+func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fsckPosition, found func(Finding) error) error {
+	read, finding, err := s.checkStored(ctx, row)
+	if err != nil {
+		return err
+	}
+	at.Objects++
+	at.Bytes += read
+	if finding == nil {
+		return nil
+	}
+	if same, err := s.unchanged(ctx, row); err != nil || !same {
+		return err
+	}
+	return found(*finding)
 }
 
 // unchanged reports whether a row is still as it was read, so that a finding about it is valid.

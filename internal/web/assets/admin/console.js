@@ -21,6 +21,7 @@ const pages = () => [
   ["transfers", T("Transfers")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
+  ["storage", T("Storage")],
   ["keys", T("Keys")],
   ["settings", T("Settings")],
   ["audit", T("Audit")],

@@ -1,0 +1,228 @@
+package content
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// Operators start a check of all stored files, which is Fsck as a job. One runs at a time. A server works on it while it has the lease, which
+// it renews, and saves how far it is. When it dies, the lease ends, and ResumeChecksJob lets another server go on.
+
+const (
+	// ResumeChecksJob is the name of the periodic job that goes on with a check whose server died.
+	ResumeChecksJob = "transfer-resume-checks"
+	// CleanChecksJob is the name of the periodic job that deletes old checks.
+	CleanChecksJob = "transfer-clean-checks"
+
+	checkRun      = 24 * time.Hour // of one job; the next one goes on
+	checkLease    = time.Minute
+	checkBeat     = 5 * time.Second // between renewals, and before a cancelled check notices
+	checkSave     = 2 * time.Second // between two saves
+	checkProblems = 100             // that are kept
+	checksKept    = 400 * 24 * time.Hour
+)
+
+// checkJob works on a check.
+type checkJob struct {
+	Check id.StorageCheck `json:"check"`
+}
+
+// Kind implements river.JobArgs.
+func (checkJob) Kind() string { return "transfer_check_storage" }
+
+func (s *Service) registerChecks() {
+	jobs.RegisterLong(s.jobs, checkRun, func(ctx context.Context, j checkJob) error { return s.workCheck(ctx, j.Check) })
+	s.jobs.Every(ResumeChecksJob, time.Minute, s.ResumeChecks)
+	s.jobs.Every(CleanChecksJob, 24*time.Hour, func(ctx context.Context) error { return s.store.DeleteChecks(ctx, s.now().Add(-checksKept)) })
+}
+
+// StartCheck starts a check of all stored files, or returns the one that runs.
+func (s *Service) StartCheck(ctx context.Context) (c transfer.StorageCheck, err error) {
+	uid := id.New[id.StorageCheck]()
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		began, err := tx.InsertCheck(ctx, uid, s.now())
+		if err != nil {
+			return err
+		}
+		if !began {
+			c, err = tx.RunningCheck(ctx)
+			return err
+		}
+		if err := s.jobs.Enqueue(ctx, tx.Tx(), checkJob{uid}); err != nil {
+			return err
+		}
+		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.check", Object: uid.String()}); err != nil {
+			return err
+		}
+		c, err = tx.StorageCheck(ctx, uid)
+		return err
+	})
+	return c, err
+}
+
+// CancelCheck ends a check that runs, within 5 s. One that has ended stays as it is.
+// Errors: transfer.ErrNoCheck.
+func (s *Service) CancelCheck(ctx context.Context, uid id.StorageCheck) (c transfer.StorageCheck, err error) {
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		ended, err := tx.CancelCheck(ctx, uid, s.now())
+		if err == nil && ended {
+			err = audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.check.cancel", Object: uid.String()})
+		}
+		if err != nil {
+			return err
+		}
+		c, err = tx.StorageCheck(ctx, uid)
+		return err
+	})
+	return c, err
+}
+
+// Checks returns the newest checks, the last first, without their problems.
+func (s *Service) Checks(ctx context.Context, limit int) ([]transfer.StorageCheck, error) {
+	return s.store.StorageChecks(ctx, limit)
+}
+
+// Check returns a check with its first problems.
+// Errors: transfer.ErrNoCheck.
+func (s *Service) Check(ctx context.Context, uid id.StorageCheck) (transfer.StorageCheck, error) {
+	return s.store.StorageCheck(ctx, uid)
+}
+
+// AcceptOrphans is AcceptStorage by an operator. Parallel calls follow each other.
+func (s *Service) AcceptOrphans(ctx context.Context) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockStorageMark(ctx); err != nil {
+			return err
+		}
+		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.accept"}); err != nil {
+			return err
+		}
+		return s.AcceptStorage(ctx)
+	})
+}
+
+// SweepOff reports whether orphans are not removed, because database and storage have different marks. Orphans that only a check finds can
+// also be the reason: transfer.StorageCheck.SweepOff.
+func (s *Service) SweepOff(ctx context.Context) (bool, error) {
+	_, err := s.checkMark(ctx)
+	if errors.Is(err, errSweepOff) {
+		return true, nil
+	}
+	return false, err
+}
+
+// StorageSize counts what is stored, at most once a minute.
+func (s *Service) StorageSize(ctx context.Context) (transfer.StorageSize, error) {
+	return s.size.Get(struct{}{}, func() (transfer.StorageSize, error) { return s.store.StorageSize(ctx) })
+}
+
+// ResumeChecks enqueues a job for a check that no server works on. A job too many finds the lease taken.
+func (s *Service) ResumeChecks(ctx context.Context) error {
+	abandoned, err := s.store.AbandonedChecks(ctx)
+	if err != nil || len(abandoned) == 0 {
+		return err
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		return s.jobs.Enqueue(ctx, tx.Tx(), checkJob{abandoned[0]})
+	})
+}
+
+// errCheckTaken ends the work on a check that was cancelled or that another server works on.
+var errCheckTaken = errors.New("the check was cancelled, or another server works on it")
+
+// workCheck goes on with a check until it has ended or ctx ends.
+func (s *Service) workCheck(ctx context.Context, uid id.StorageCheck) error {
+	epoch, err := s.store.LeaseCheck(ctx, uid, checkLease)
+	if err != nil || epoch == 0 {
+		return err
+	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer func() { // another server goes on at once
+		_, _ = s.store.RenewCheck(context.WithoutCancel(ctx), uid, epoch, 0)
+	}()
+	go s.renewCheck(working, stop, uid, epoch)
+	err = s.runCheck(working, uid, epoch)
+	if errors.Is(err, errCheckTaken) || errors.Is(context.Cause(working), errCheckTaken) {
+		return nil
+	}
+	return err
+}
+
+// renewCheck renews the lease until ctx ends, and stops the work when the lease is lost.
+func (s *Service) renewCheck(ctx context.Context, stop context.CancelCauseFunc, uid id.StorageCheck, epoch int64) {
+	beat := time.NewTicker(checkBeat)
+	defer beat.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+		}
+		switch ours, err := s.store.RenewCheck(ctx, uid, epoch, checkLease); {
+		case err != nil && ctx.Err() == nil: // the next beat comes before the lease ends
+			s.log.Warn("the lease of a check of all files was not renewed", slog.Any("error", err))
+		case err == nil && !ours:
+			stop(errCheckTaken)
+			return
+		}
+	}
+}
+
+// runCheck runs Fsck from where the check is, and saves how far it comes. What is found without a row is saved at the end only: after an
+// interruption it is looked for again.
+func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64) error {
+	c, err := s.store.StorageCheck(ctx, uid)
+	if err != nil {
+		return err
+	}
+	if c.Total == nil {
+		size, err := s.store.StorageSize(ctx)
+		if err != nil {
+			return err
+		}
+		c.Total = &size.Objects
+	}
+	save := func(now *time.Time) error {
+		ours, err := s.store.SaveCheck(ctx, c, epoch, now)
+		if err == nil && !ours {
+			err = errCheckTaken
+		}
+		return err
+	}
+	if err := save(nil); err != nil {
+		return err
+	}
+	at := fsckPosition{FsckResult{int(c.Objects), c.Bytes, int(c.Findings), false}, c.Compared, c.Listed}
+	take := func() {
+		c.Compared, c.Listed, c.Objects, c.Bytes, c.Findings, c.SweepOff = at.After, at.Listed, int64(at.Objects), at.Bytes, int64(at.Findings), at.SweepOff
+	}
+	saved := time.Now()
+	err = s.fsck(ctx, &at, func(f Finding) error {
+		if len(c.Problems) < checkProblems {
+			c.Problems = append(c.Problems, transfer.StorageProblem{Kind: f.Kind, Object: f.Object, Detail: f.Detail})
+		}
+		return nil
+	}, func() error {
+		if time.Since(saved) < checkSave && !at.Listed {
+			return nil
+		}
+		saved = time.Now()
+		take()
+		return save(nil)
+	})
+	if err != nil {
+		return err
+	}
+	take()
+	now := s.now()
+	return save(&now)
+}
