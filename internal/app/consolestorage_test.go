@@ -178,6 +178,19 @@ func TestStorageAccept(t *testing.T) {
 	if olga.Get(storage).Want(http.StatusOK).Value("sweepOff") != false {
 		t.Error("the storage is not accepted")
 	}
+	// A check can find what the marks do not show. Only one that is newer than the acceptance counts.
+	for started, want := range map[string]bool{"1 hour": true, "-1 hour": false} {
+		if _, err := s.App.DB.Pool.Exec(t.Context(), `DELETE FROM transfer.storage_checks`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.App.DB.Pool.Exec(t.Context(), `INSERT INTO transfer.storage_checks (uid, started_at, finished_at, state, sweep_off)
+			VALUES (gen_random_uuid(), now() + $1::interval, now(), 'done', true)`, started); err != nil {
+			t.Fatal(err)
+		}
+		if got := olga.Get(storage).Want(http.StatusOK).Value("sweepOff"); got != want {
+			t.Errorf("with a check of %s from now sweepOff is %v", started, got)
+		}
+	}
 	entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.accept"})
 	if err != nil || len(entries) != 4 || entries[0].Actor.IsZero() || entries[0].Details["why"] != "Restored, ticket 7" {
 		t.Errorf("the audit has %v, %v", entries, err)

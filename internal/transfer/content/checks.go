@@ -109,12 +109,17 @@ func (s *Service) AcceptOrphans(ctx context.Context) error {
 	})
 }
 
-// SweepOff reports whether orphans are not removed, because database and storage have different marks. Orphans that only a check finds can
-// also be the reason: transfer.StorageCheck.SweepOff.
-func (s *Service) SweepOff(ctx context.Context) (bool, error) {
-	_, err := s.checkMark(ctx)
+// SweepOff reports whether orphans are not removed until an operator accepts the storage: its mark is not that of the database, or the newest
+// check that has ended found it so, by real time as AcceptStorage.
+func (s *Service) SweepOff(ctx context.Context, newest []transfer.StorageCheck) (bool, error) {
+	mark, err := s.checkMark(ctx)
 	if errors.Is(err, errSweepOff) {
 		return true, nil
+	}
+	for _, c := range newest {
+		if c.State == transfer.CheckDone {
+			return c.SweepOff && c.StartedAt.After(mark.Accepted), err
+		}
 	}
 	return false, err
 }

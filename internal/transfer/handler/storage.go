@@ -71,11 +71,11 @@ func (h *Storage) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	off, err := h.content.SweepOff(r.Context())
+	checks, err := h.content.Checks(r.Context(), listedChecks)
 	if err != nil {
 		return err
 	}
-	checks, err := h.content.Checks(r.Context(), listedChecks)
+	off, err := h.content.SweepOff(r.Context(), checks)
 	if err != nil {
 		return err
 	}
