@@ -59,6 +59,7 @@ export async function consoleTests() {
       await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-charts-${look}.png`), fullPage: true });
       await judge(p, `/admin/charts (${look})`);
       await chart.getByText("As a table").press("Enter");
+      await chart.locator("tbody tr").last().waitFor();
       equal(await chart.locator("tbody tr").count(), samples.length, "rows of the table");
       await judge(p, `/admin/charts, table (${look})`);
       await p.getByRole("button", { name: "Last 30 days" }).press("Enter");
@@ -252,7 +253,7 @@ export async function consoleTests() {
 
   await test("console: settings say where they come from, without secrets", async () => {
     const p = await page(await signedIn(await operator("Omar")), "/admin/settings");
-    await p.getByRole("rowheader", { name: /CONSIGN_ADMIN_CONSOLE/ }).waitFor();
+    await p.getByRole("rowheader", { name: /^CONSIGN_ADMIN_CONSOLE/ }).waitFor();
     equal(await p.getByRole("rowheader", { name: /CONSIGN_BCRYPT_COST/ }).count(), 0, "settings that have defaults");
     await p.getByLabel("Show defaults, too").check();
     await p.getByRole("row", { name: /CONSIGN_SECRET_KEY / }).getByText("********").waitFor();
