@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -100,6 +102,41 @@ func TestSmallParts(t *testing.T) {
 		u.sam.Put(fmt.Sprintf("%s/%d", parts, n+1), u.data[n*size:min((n+1)*size, len(u.data))]).Want(http.StatusOK)
 	}
 	download(t, s, ann, confirmJoined(t, u), u.data)
+}
+
+// TestSlowCompletion: the service takes longer than a lease to complete the upload. Nobody completes it a second time meanwhile.
+func TestSlowCompletion(t *testing.T) {
+	t.Parallel()
+	var completions atomic.Int64
+	begun := make(chan struct{}, 100)
+	where := through(t, storage(t), func(w http.ResponseWriter, r *http.Request, service http.Handler) {
+		if r.Method == http.MethodPost && r.URL.Query().Has("uploadId") {
+			completions.Add(1)
+			begun <- struct{}{}
+			select {
+			case <-time.After(7 * time.Second): // a lease has 5
+			case <-t.Context().Done():
+			}
+		}
+		service.ServeHTTP(w, r)
+	})
+	bucket := testkit.Env("CONSIGN_STORAGE_URL", where)
+	first := testkit.New(t, bucket)
+	second := testkit.New(t, testkit.Beside(first), bucket, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+	ann := mailboxOf(first)
+	u := reserve(t, first, "ann-box", random(21*mib))
+	parts, size := u.planned(t, 16*mib)
+	u.sam.Put(parts+"/1", u.data[:size]).Want(http.StatusOK)
+	var last sync.WaitGroup
+	last.Go(func() { u.sam.Put(parts+"/2", u.data[size:]).Want(http.StatusOK) })
+	<-begun
+	there := u
+	there.sam = u.sam.At(second)
+	download(t, first, ann, confirmJoined(t, there), u.data)
+	last.Wait()
+	if n := completions.Load(); n != 1 {
+		t.Errorf("the upload was completed %d times", n)
+	}
 }
 
 // TestPartsRemoved: nothing stays in the bucket of a plan that is given up, and one that the bucket has lost begins anew.

@@ -295,26 +295,32 @@ func run(t *testing.T, s *testkit.Server, job string) {
 	}
 }
 
-// TestOutage uploads and downloads while the bucket is unreachable, and afterwards.
-func TestOutage(t *testing.T) {
-	t.Parallel()
-	where, _ := url.Parse(storage(t))
+// through returns a storage setting that leads to the same place through a gate, which passes requests on to the service or answers itself.
+func through(t *testing.T, storage string, gate func(w http.ResponseWriter, r *http.Request, service http.Handler)) string {
+	t.Helper()
+	where, _ := url.Parse(storage)
 	query := where.Query()
 	endpoint, _ := url.Parse(query.Get("endpoint"))
 	proxy := httputil.NewSingleHostReverseProxy(endpoint)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { gate(w, r, proxy) }))
+	t.Cleanup(server.Close)
+	query.Set("endpoint", server.URL)
+	where.RawQuery = query.Encode()
+	return where.String()
+}
+
+// TestOutage uploads and downloads while the bucket is unreachable, and afterwards.
+func TestOutage(t *testing.T) {
+	t.Parallel()
 	var down atomic.Bool
-	gate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	where := through(t, storage(t), func(w http.ResponseWriter, r *http.Request, service http.Handler) {
 		if down.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		proxy.ServeHTTP(w, r)
-	}))
-	t.Cleanup(gate.Close)
-	query.Set("endpoint", gate.URL)
-	where.RawQuery = query.Encode()
-
-	s := testkit.New(t, testkit.Env("CONSIGN_STORAGE_URL", where.String()))
+		service.ServeHTTP(w, r)
+	})
+	s := testkit.New(t, testkit.Env("CONSIGN_STORAGE_URL", where))
 	ann := mailboxOf(s)
 	u := reserve(t, s, "ann-box", random(7*mib))
 	u.put(0, 3*mib).Want(http.StatusOK)

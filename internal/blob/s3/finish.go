@@ -30,8 +30,9 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 		if err == nil {
 			return nil
 		}
-		// A parallel call may have finished the object and removed what this one was reading.
-		if try == 2 || !missing(err) && !errors.Is(err, errChanged) && !errors.Is(err, blob.ErrSize) {
+		// A parallel call may have finished the object and removed what this one was reading. While another one finishes it again, some
+		// services do not have it for a moment.
+		if !missing(err) && !errors.Is(err, errChanged) && !errors.Is(err, blob.ErrSize) || !again(ctx, try) {
 			return failed("finish", key, err)
 		}
 	}

@@ -172,14 +172,19 @@ func (s *Store) OpenPlanned(ctx context.Context, key blob.Key, held, size int64)
 	if held < size {
 		return nil, fmt.Errorf("open blob %s: %w", key, blob.ErrIncomplete)
 	}
-	err := s.Finish(ctx, key, size)
-	if errors.Is(err, blob.ErrSize) || errors.Is(err, errChanged) {
-		err = fmt.Errorf("%w: %w", blob.ErrNotFound, err)
+	for try := 1; ; try++ {
+		err := s.Finish(ctx, key, size)
+		if errors.Is(err, blob.ErrSize) || errors.Is(err, errChanged) {
+			err = fmt.Errorf("%w: %w", blob.ErrNotFound, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r, err := s.Open(ctx, key)
+		if !errors.Is(err, blob.ErrNotFound) || !again(ctx, try) { // see Finish
+			return r, err
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.Open(ctx, key)
 }
 
 // plannedParts returns the newest record of each part of a plan that has begun, by where it begins.

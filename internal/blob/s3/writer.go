@@ -266,14 +266,22 @@ func (s *Store) put(ctx context.Context, name string, from *spool, n int64, meta
 	}
 	for try := 1; ; try++ {
 		_, err := s.core.PutObject(ctx, s.bucket, name, from.reader(n), n, "", sum, o)
-		if !conflict(err) || try == putTries {
+		if !conflict(err) || !again(ctx, try) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Duration(try) * putPause):
-		}
+	}
+}
+
+// again waits after a try that a parallel request was in the way of; false: it is not tried again.
+func again(ctx context.Context, try int) bool {
+	if try >= putTries {
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(time.Duration(try) * putPause):
+		return true
 	}
 }
 

@@ -187,6 +187,7 @@ func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
 // open opens the object where its bytes are not joined yet; nil when the store reads it only once all parts are held.
 // Errors: errGone.
 func (j *joining) open(ctx context.Context, front int64) (blob.Reader, error) {
+	defer j.keepLease(ctx)()
 	r, err := j.s.blobs.OpenPlanned(ctx, blob.ObjectKey(j.row.UID), front, j.row.IntendedSize)
 	switch {
 	case errors.Is(err, blob.ErrIncomplete):
@@ -200,6 +201,28 @@ func (j *joining) open(ctx context.Context, front int64) (blob.Reader, error) {
 		return nil, errors.Join(storageError("read parts", err), r.Close())
 	}
 	return r, nil
+}
+
+// keepLease renews the lease until stop is called, while the store finishes the object.
+func (j *joining) keepLease(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(checkpointEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if j.save(ctx, false) != nil { // the next save reports it
+					return
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // front returns up to where all parts are complete.
