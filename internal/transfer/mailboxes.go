@@ -28,6 +28,21 @@ type Mailbox struct {
 	HasPicture     bool             // the page shows a picture behind its panel
 }
 
+// ListedMailbox is what a list for operators shows of a mailbox or a group.
+type ListedMailbox struct {
+	Person           id.Person // zero: a group
+	MailboxGroup     id.Group  // zero: a mailbox
+	Link             string
+	Name             string
+	Email            string // of the owner
+	Absent, Secure   bool
+	Organization     id.Organization // zero: none
+	OrganizationName string
+	Members          int   // of a group
+	Reservations     int   // open ones of strangers
+	Bytes            int64 // in them
+}
+
 // Owner holds what the rules need about the owner of a mailbox or a transfer.
 type Owner struct {
 	Account

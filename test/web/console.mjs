@@ -25,7 +25,7 @@ const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { em
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
 const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"], ["console-people", "/admin/people?search=o", "Second factor"],
-  ["console-transfers", "/admin/transfers", "Files"],
+  ["console-transfers", "/admin/transfers", "Search for"], ["console-mailboxes", "/admin/mailboxes", "Unfinished uploads of strangers"],
   ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"], ["console-storage", "/admin/storage", "Check all files"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
@@ -163,6 +163,30 @@ export async function consoleTests() {
     await p.getByLabel("State").selectOption("revoked");
     await p.getByRole("button", { name: "Search" }).click();
     await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).first().waitFor();
+  });
+
+  await test("console: an operator ends the uploads of a stranger to a mailbox", async () => {
+    const olga = await operator("Ottilie"), mia = await person("Mia"), link = `mia-${Date.now()}`;
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(mia), json: { vanityLink: link } });
+    for (let n = 0; n < 2; n++) await api("POST", `/transfer/v2/public/mailbox/${link}`, { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: "Secret plans" } });
+    const p = await page(await signedIn(olga), "/admin/mailboxes");
+    await p.getByLabel("Search for").fill(link.toUpperCase());
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByRole("row", { name: new RegExp(mia.email) }).getByRole("link").click();
+    await p.getByRole("button", { name: "End", exact: true }).first().click();
+    await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 10");
+    await judge(p, "/admin/mailboxes, reason");
+    await p.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
+    await p.waitForFunction(() => !document.querySelector("dialog[open]") && [...document.querySelectorAll("button")].filter((b) => b.textContent.trim() === "End").length === 1, null, { polling: 200 });
+    equal(await p.getByText(/Secret|sam@/).count(), 0, "contents");
+    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-mailbox.png"), fullPage: true });
+    await judge(p, "/admin/mailboxes?mailbox");
+    await p.getByRole("button", { name: "End all" }).click();
+    await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 10");
+    await p.getByRole("dialog").getByRole("button", { name: "End all" }).click();
+    await p.getByText("There are none.").waitFor();
+    const q = await page(await signedIn(olga), `/admin/mailboxes?by=person&search=${encodeURIComponent((await person("Nils")).email)}`);
+    await q.getByText("Nothing matches.").waitFor();
   });
 
   await test("console: nobody else gets in", async () => {

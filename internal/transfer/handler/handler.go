@@ -198,7 +198,9 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 }
 
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
-func (h *Handler) OperatorRoutes() []httpapi.Route { return h.operatorTransferRoutes() }
+func (h *Handler) OperatorRoutes() []httpapi.Route {
+	return slices.Concat(h.operatorTransferRoutes(), h.operatorMailboxRoutes())
+}
 
 // operators returns who may read in the console, and who may change.
 func operators() (reads, changes token.Auth) {

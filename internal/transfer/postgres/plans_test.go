@@ -105,9 +105,12 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"transfers of an organization in a state": func() error {
 				return find(s, TransferSearch{Organization: sc.HostOrganization, State: transfer.Revoked, Candidates: 5, Limit: 5})
 			},
-			"holders of a transfer": func() error { _, err := s.TransferHolders(ctx, tr); return err },
-			"person at an address":  func() error { _, err := s.PersonAt(ctx, "p"+of.name+"@example.com"); return err },
-			"recipient":             func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
+			"mailboxes by link":            func() error { return findMailboxes(s, MailboxSearch{Link: "box12", Limit: 5}) },
+			"mailbox of a person":          func() error { return findMailboxes(s, MailboxSearch{Person: p, Limit: 5}) },
+			"mailboxes of an organization": func() error { return findMailboxes(s, MailboxSearch{Organization: sc.HostOrganization, Limit: 5}) },
+			"holders of a transfer":        func() error { _, err := s.TransferHolders(ctx, tr); return err },
+			"person at an address":         func() error { _, err := s.PersonAt(ctx, "p"+of.name+"@example.com"); return err },
+			"recipient":                    func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)
@@ -128,6 +131,11 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 func find(s *Store, q TransferSearch) error {
 	q.After = Position{At: time.Now().Add(time.Hour), UID: id.Transfer{UUID: uuid.Max}}
 	_, _, err := s.FindTransfers(context.Background(), q, time.Now())
+	return err
+}
+
+func findMailboxes(s *Store, q MailboxSearch) error {
+	_, err := s.FindMailboxes(context.Background(), q, time.Now())
 	return err
 }
 

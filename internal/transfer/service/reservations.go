@@ -300,16 +300,22 @@ func (s *Service) CancelMailboxReservation(ctx context.Context, caller token.Cal
 	if _, err := s.Mailbox(ctx, caller); err != nil {
 		return err
 	}
+	return s.cancelAtMailbox(ctx, caller, caller.Person, uid)
+}
+
+// cancelAtMailbox cancels a stranger's open reservation on the mailbox of owner.
+// Errors: transfer.ErrNotFound.
+func (s *Service) cancelAtMailbox(ctx context.Context, caller token.Caller, owner id.Person, uid id.Reservation) error {
 	var unused []postgres.UnusedReservation
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockMailboxReservation(ctx, caller.Person, uid, s.now()); err != nil {
+		if err := tx.LockMailboxReservation(ctx, owner, uid, s.now()); err != nil {
 			return err
 		}
 		var err error
 		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: caller.Person})
+		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: owner})
 	})
 	if err == nil {
 		s.returnStrangersTransfers(ctx, unused)

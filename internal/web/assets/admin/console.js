@@ -19,6 +19,7 @@ const pages = () => [
   ["charts", T("Charts")],
   ["people", T("People")],
   ["transfers", T("Transfers")],
+  ["mailboxes", T("Mailboxes")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
   ["storage", T("Storage")],

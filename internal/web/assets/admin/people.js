@@ -60,6 +60,7 @@ const About = ({ of: p, who }) => html`<section class="card"><h2>${who} ${p.oper
     [T("Organization"), p.organization && (p.organization.name ?? p.organization.uid)], [T("Rights"), p.organization && inWords(p.roles.map(roleName))],
     [T("Created"), when(p.createdAt)], [T("Last sign-in"), when(p.lastLoginAt)], [T("Time zone"), p.timeZone],
     [T("Transfers"), html`<a href=${`/admin/transfers?by=person&search=${p.uid}`}>${T("All transfers of this person")}</a>`],
+    [T("Mailbox"), html`<a href=${`/admin/mailboxes?mailbox=${p.uid}`}>${T("Mailbox of this person")}</a>`],
   ]} /></section>`;
 
 /** Names of the ways to sign in. @type {() => Record<string, string>} */
