@@ -56,14 +56,15 @@ func (a assets) content(name string) []byte {
 	case path.Ext(name) == ".css":
 		return styleComments.ReplaceAll(content, nil)
 	case path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/"):
-		return commentLines.ReplaceAll(content, nil)
+		return inlineTypes.ReplaceAll(commentLines.ReplaceAll(content, nil), nil)
 	}
 	return content
 }
 
-// Browsers get our own scripts without the comments that begin a line, which are a third, and stylesheets without comments.
+// Browsers get our own scripts without the comments that begin a line, which are a third, and without types; stylesheets without comments.
 var (
 	commentLines  = regexp.MustCompile(`(?m)^[ \t]*(?://.*|/\*\*(?:[^*]|\*[^/])*\*/)\n`)
+	inlineTypes   = regexp.MustCompile(`/\*\*(?:[^*]|\*[^/])*\*/ ?`)
 	styleComments = regexp.MustCompile(`(?s)[ \t]*/\*.*?\*/`)
 )
 

@@ -56,6 +56,29 @@ func TestScriptsKeepToThePolicy(t *testing.T) {
 	}
 }
 
+// Browsers get our scripts without the types in comments, and with every line of code.
+func TestScriptsAreServedWithoutTypes(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	comment := regexp.MustCompile(`^\s*\*|//|/\*|\*/`)
+	linked := regexp.MustCompile(`/assets/[^/]+/`).FindString(ask(t, p, "GET", "/").body)
+	for _, name := range ownScripts(t) {
+		source, err := os.ReadFile("assets/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := ask(t, p, "GET", linked+name).body
+		if strings.Contains(served, "/**") {
+			t.Errorf("%s is served with types", name)
+		}
+		for line := range strings.Lines(string(source)) {
+			if !comment.MatchString(line) && !strings.Contains(served, line) {
+				t.Errorf("%s is served without %s", name, line)
+			}
+		}
+	}
+}
+
 // The scripts of the mailbox page have less than 60 kB (issue 9 allows 150 kB).
 func TestMailboxPageIsSmall(t *testing.T) {
 	t.Parallel()
