@@ -4,14 +4,15 @@ import fs from "node:fs";
 import path from "node:path";
 import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
-async function fill(p, more = {}) {
+/** Fills the form of a mailbox in. */
+export async function fill(p, more = {}) {
   await unfold(p);
   for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com", ...more })) await p.fill(`[name="${name}"]`, value);
 }
-const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
+export const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
 
 /** Returns the files on the receipt: name to SHA-256. */
-const receipt = async (p) => {
+export const receipt = async (p) => {
   await p.waitForSelector(".receipt", { timeout: 60_000 });
   return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".hash").textContent.replace("SHA-256 ", "")])));
 };

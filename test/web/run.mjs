@@ -18,6 +18,7 @@ import { troubleTests } from "./trouble.mjs";
 import { devicesTests } from "./devices.mjs";
 import { journeyTests } from "./journeys.mjs";
 import { dropTests } from "./drop.mjs";
+import { partsTests } from "./parts.mjs";
 import { tokenTests } from "./tokens.mjs";
 import { passkeyTests } from "./passkeys.mjs";
 import { webhookTests } from "./webhooks.mjs";
@@ -25,6 +26,7 @@ import { consoleTests } from "./console.mjs";
 
 await mailboxPageTests();
 await dropTests();
+await partsTests();
 await accountTests();
 await securityTests();
 await passkeyTests();

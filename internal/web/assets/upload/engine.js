@@ -12,7 +12,10 @@ import { T } from "../i18n.js";
 
 const minPart = 256 * 1024, maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
 const partSeconds = 6; // target duration of a part
-const parallel = 5; // files; browsers open six connections to a host
+/** Requests with content at once. Browsers open six connections to a host. */
+export const parallel = 5;
+/** Larger files may be sent in parts at once, by parts.js. */
+export const partsFrom = 64 * 1024 * 1024; // bytes
 const volumeUsedUp = [
   TransferCode.PERSONAL_VOLUME, TransferCode.SUBSCRIPTION_VOLUME, TransferCode.STORAGE_VOLUME,
   TransferCode.MAILBOX_UNCONFIRMED, TransferCode.CLIENT_UNCONFIRMED,
@@ -23,10 +26,11 @@ const volumeUsedUp = [
  */
 
 /**
- * A file of an upload. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged. `attached`: its object exists.
+ * A file of an upload. `run`: of the latest call of send. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged. `attached`: its object exists.
  * `state`: waiting, sending, paused, retrying, missing (must be chosen again), done, failed (see `problem`), removed.
  * @typedef {{clientId: string, name: string, size: number, modified: number, file: File | null, handle?: FileSystemFileHandle,
- *   held: number, flying: number, state: string, problem: string, attached: boolean, request?: XMLHttpRequest}} Item
+ *   held: number, flying: number, state: string, problem: string, attached: boolean,
+ *   request?: {abort: () => void}, run?: object}} Item
  */
 
 /** The files of one reservation. */
@@ -117,7 +121,7 @@ export class Upload {
   /** @param {Item} item */
   pause(item) {
     if (item.state === "sending" || item.state === "waiting" || item.state === "retrying") {
-      item.state = "paused";
+      Object.assign(item, { state: "paused", problem: "" });
       item.request?.abort();
       this.backOff.end();
       this.changed(this);
@@ -236,10 +240,12 @@ export class Upload {
 
   /** Sends one file until it is complete, paused, failed, or the upload stops. @param {Item} item */
   async send(item) {
-    item.state = "sending";
-    const going = () => item.state === "sending" || item.state === "retrying";
+    const run = {};
+    Object.assign(item, { state: "sending", problem: "", run });
+    const going = () => item.run === run && (item.state === "sending" || item.state === "retrying");
     let attempt = 0;
     this.stayAwake();
+    if (item.size > partsFrom) await import("./parts.js").then((parts) => parts.sendInParts(this, item, going), () => {});
     while (going() && item.held < item.size && !this.stopped && !this.over) {
       const tried = this.part;
       try {
@@ -248,8 +254,7 @@ export class Upload {
       } catch (error) {
         item.flying = 0;
         if (!going()) break;
-        if (await readable(item)) await this.recover(item, error, tried, () => attempt++);
-        else this.fail(item, T("The file was changed, moved or deleted after you chose it. Remove it here and choose it again."));
+        await this.recover(item, error, tried, () => attempt++, going);
       }
       this.changed(this);
     }
@@ -260,11 +265,15 @@ export class Upload {
   /**
    * Prepares the next try of a part after an error, or fails the file.
    * @param {Item} item @param {any} error @param {number} tried bytes of the part @param {() => number} nextAttempt
+   * @param {() => boolean} going @param {() => Promise<void>} read asks the server how much it has
    */
-  async recover(item, error, tried, nextAttempt) {
-    const going = () => item.state === "sending" || item.state === "retrying";
-    const readOffset = () => this.readOffset(item).catch((failure) => { if (!passing(failure)) this.reject(item, failure); });
-    if (passing(error)) {
+  async recover(item, error, tried, nextAttempt, going, read = () => this.readOffset(item)) {
+    const readOffset = () => read().catch((failure) => { if (!passing(failure)) this.reject(item, failure); });
+    const there = await readable(item);
+    if (!going()) return;
+    if (!there) {
+      this.fail(item, T("The file was changed, moved or deleted after you chose it. Remove it here and choose it again."));
+    } else if (passing(error)) {
       item.state = "retrying";
       this.samples = []; // the time without a connection would count
       this.broken = interruption(error);
@@ -288,7 +297,7 @@ export class Upload {
     if (volumeUsedUp.includes(error.code)) {
       this.stopped = error.message;
       item.state = "waiting";
-    } else if (error.code === TransferCode.OVERTAKEN) {
+    } else if (error.status === 409) { // another window sends the file, or this one cannot load parts.js
       item.state = "paused";
       item.problem = error.message;
     } else {
@@ -309,7 +318,7 @@ export class Upload {
     this.changed(this);
   }
 
-  /** Sends the next part of a file, then adapts the part size so that the next part takes about `partSeconds`. @param {Item} item */
+  /** Sends the next part of a file. @param {Item} item */
   async sendPart(item) {
     const from = item.held, to = Math.min(item.size, from + this.part), began = performance.now();
     let last = 0;
@@ -323,6 +332,11 @@ export class Upload {
       },
     });
     [item.held, item.flying, item.request] = [held, 0, undefined];
+    this.adapt(began);
+  }
+
+  /** Adapts the part size so that the next part takes about `partSeconds`. @param {number} began when this one did, by performance.now() */
+  adapt(began) {
     const took = (performance.now() - began) / 1000;
     this.part = Math.round(Math.min(this.maxPart, Math.max(minPart, this.part * Math.min(2, Math.max(0.5, partSeconds / took)))));
   }

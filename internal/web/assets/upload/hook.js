@@ -4,7 +4,7 @@ import { announce, useEffect, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
 import { Failure, call, transfer } from "../api.js";
 import { account, now } from "../session.js";
-import { Upload } from "./engine.js";
+import { Upload, partsFrom } from "./engine.js";
 import { lockRecord, readReceipt, readRecord, removeReceipt, removeRecord, writeReceipt, writeRecord } from "../store.js";
 import { reopen } from "../files.js";
 
@@ -105,6 +105,8 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
     const stand = { attached: there !== undefined, held: there?.contentLength ?? 0, state: there?.contentLength === item.size ? "done" : "missing" };
     return { ...item, ...stand, file, flying: 0, problem: "" };
   }));
+  const large = upload.items.filter((item) => item.state === "missing" && item.attached && item.size > partsFrom);
+  if (large.length) await import("./parts.js").then((parts) => parts.look(upload, large)).catch(() => {});
   Object.assign(state, { upload, form: found.form ?? {}, since: found.since });
   for (const item of [...upload.items]) if (item.state === "missing" && item.file) upload.give(item, item.file);
   setPhase(upload.items.some((item) => item.state === "missing") ? "found" : upload.complete() ? "returned" : "ready");

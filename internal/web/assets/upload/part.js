@@ -6,7 +6,7 @@ const stallTimeout = 40_000; // milliseconds without progress after which a requ
 
 /**
  * Sends the bytes of a file from one offset to another. Resolves to the number of bytes that the server then has; rejects with Failure.
- * @param {{url: string, token: string, file: File, from: number, to: number, onStart: (request: XMLHttpRequest) => void,
+ * @param {{url: string, token: string, file: Blob, from: number, to: number, onStart: (request: XMLHttpRequest) => void,
  *   onProgress: (sent: number) => void}} part onProgress receives the bytes sent so far
  * @returns {Promise<number>}
  */
@@ -30,7 +30,7 @@ export const putPart = ({ url, token, file, from, to, onStart, onProgress }) => 
   request.onloadend = () => {
     clearTimeout(timer);
     const { status, response } = request;
-    if (status >= 200 && status < 300) return resolve(response?.contentLength ?? to);
+    if (status >= 200 && status < 300) return resolve(response?.contentLength ?? response?.held ?? to);
     const wait = Number(status && request.getResponseHeader("Retry-After")) || 0;
     return reject(new Failure(url, status, { ...response?.error, wait }));
   };

@@ -139,7 +139,7 @@ function stateOf(item) {
     case "paused": return item.problem || F("Paused at %s of %s", bytes(sent), bytes(item.size));
     case "missing": return F("Choose this file again to continue: %s of %s have arrived.", bytes(item.held), bytes(item.size));
     case "failed": return item.problem;
-    default: return bytes(item.size);
+    default: return item.problem || bytes(item.size);
   }
 }
 
