@@ -215,6 +215,9 @@ func (a *App) Close() error {
 	if a.listener != nil {
 		a.listener.Close()
 	}
+	if a.Content != nil {
+		a.Content.Close()
+	}
 	if a.DB != nil {
 		a.DB.Close()
 	}

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -57,6 +59,7 @@ type Service struct {
 	slots   slots
 	purges  purges
 	layouts *layouts
+	joins   joins
 	size    *microcache.Cache[struct{}, transfer.StorageSize]
 }
 
@@ -72,7 +75,7 @@ const (
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
-		layouts: newLayouts(), size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
+		layouts: newLayouts(), joins: joins{slots: semaphore.NewWeighted(joinsAtOnce)}, size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
 	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)

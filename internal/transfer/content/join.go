@@ -9,7 +9,11 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/sealed"
@@ -20,9 +24,10 @@ import (
 )
 
 const (
-	// joinBesideTime and joinBesideParts bound what the request of a part joins, before its answer.
-	joinBesideTime  = 2 * time.Second
-	joinBesideParts = 4
+	// joinTime bounds a run of join beside requests.
+	joinTime = 2 * time.Second
+	// joinsAtOnce bounds the runs beside requests in this process. Objects beyond it are joined after their next part, or by a job.
+	joinsAtOnce = 8
 )
 
 // joinJob joins the parts of an object that are all held.
@@ -36,7 +41,7 @@ func (joinJob) Kind() string { return "transfer_join_parts" }
 
 // workJoin joins the parts of an object to the end. A failure is repeated, and goes on where the last run has saved.
 func (s *Service) workJoin(ctx context.Context, j joinJob) error {
-	err := s.join(ctx, j, 1<<62, func() bool { return jobs.DeadlineNear(ctx) })
+	err := s.join(ctx, j, func() bool { return jobs.DeadlineNear(ctx) })
 	switch {
 	case errors.Is(err, errJoining):
 		return jobs.Again(time.Second)
@@ -48,28 +53,69 @@ func (s *Service) workJoin(ctx context.Context, j joinJob) error {
 	return err
 }
 
-// joinBeside joins complete parts in the request that has completed one, so that the sum is known soon after the last part.
+// joins are the runs of join that requests have started in this process: one of an object at a time.
+type joins struct {
+	shared  singleflight.Group // by object
+	slots   *semaphore.Weighted
+	running sync.WaitGroup
+}
+
+// Close waits until no parts are being joined. No request may be in progress.
+func (s *Service) Close() { s.joins.running.Wait() }
+
+// joinBeside joins complete parts while the client sends others, so that the sum is known soon after the last part. Only the request after
+// which all parts are held waits for it.
 // Errors: transfer.ErrMIMEType.
 func (w *session) joinBeside(ctx context.Context) error {
-	return w.s.joinSome(ctx, joinJob{w.row.Reservation, w.row.ClientID}, joinBesideParts*w.row.PartSize)
+	if w.allHeld {
+		return w.s.JoinSome(ctx, w.row.Reservation, w.row.ClientID)
+	}
+	w.s.startJoin(ctx, joinJob{w.row.Reservation, w.row.ClientID})
+	return nil
 }
 
-// JoinSome joins parts in a request that waits for them. The server that was joining them may have been killed; its job runs again only
-// after its time limit.
+// JoinSome joins parts for a request that waits for them, for joinTime. It does nothing while another replica does. The server that was
+// joining them may have been killed; its job runs again only after its time limit.
 // Errors: transfer.ErrMIMEType.
 func (s *Service) JoinSome(ctx context.Context, r id.Reservation, clientID string) error {
-	return s.joinSome(ctx, joinJob{r, clientID}, 1<<62)
+	late := time.After(joinTime)
+	for range 2 { // a run that began before this call may not see the last part
+		select {
+		case run := <-s.startJoin(ctx, joinJob{r, clientID}):
+			if run.Err != nil || !run.Shared {
+				return run.Err
+			}
+		case <-late:
+			return nil
+		}
+	}
+	return nil
 }
 
-// joinSome joins up to most bytes, for joinBesideTime. It does nothing while another run has the lease.
+// startJoin joins the parts of an object beside the request, or takes part in the run that does.
+func (s *Service) startJoin(ctx context.Context, o joinJob) <-chan singleflight.Result {
+	ctx = context.WithoutCancel(ctx)
+	ended := make(chan singleflight.Result, 1)
+	s.joins.running.Go(func() {
+		_, err, shared := s.joins.shared.Do(o.Reservation.String()+"/"+o.ClientID, func() (any, error) { return nil, s.joinSome(ctx, o) })
+		ended <- singleflight.Result{Err: err, Shared: shared}
+	})
+	return ended
+}
+
+// joinSome joins parts for joinTime.
 // Errors: transfer.ErrMIMEType.
-func (s *Service) joinSome(ctx context.Context, o joinJob, most int64) error {
-	until := time.Now().Add(joinBesideTime)
-	err := s.join(ctx, o, most, func() bool { return time.Now().After(until) })
-	if errors.Is(err, transfer.ErrMIMEType) {
-		return err
+func (s *Service) joinSome(ctx context.Context, o joinJob) error {
+	if !s.joins.slots.TryAcquire(1) {
+		return nil
 	}
-	if err != nil && !errors.Is(err, errJoining) && !errors.Is(err, errMore) {
+	defer s.joins.slots.Release(1)
+	until := time.Now().Add(joinTime)
+	err := s.join(ctx, o, func() bool { return time.Now().After(until) })
+	switch {
+	case errors.Is(err, transfer.ErrMIMEType):
+		return err
+	case err != nil && !errors.Is(err, errJoining) && !errors.Is(err, errMore) && !errors.Is(err, transfer.ErrNotFound):
 		s.log.WarnContext(ctx, "parts not joined yet", "reservation", o.Reservation.String(), "object", o.ClientID, "error", err)
 	}
 	return nil
@@ -95,15 +141,14 @@ type joining struct {
 	at       time.Time // of the last save
 }
 
-// join reads complete parts from the first one that is not joined on, and saves the sums over them: up to most bytes, or until late says
-// so. It finishes the object in the store when it is complete.
+// join reads complete parts from the first one that is not joined on, and saves the sums over them, until late says so. It finishes the object in the store when it is complete.
 // Errors: errJoining, errMore; transfer.ErrMIMEType when the mailbox does not accept the content, which is deleted.
-func (s *Service) join(ctx context.Context, o joinJob, most int64, late func() bool) error {
+func (s *Service) join(ctx context.Context, o joinJob, late func() bool) error {
 	j, err := s.beginJoin(ctx, o)
 	if err != nil || j == nil {
 		return err
 	}
-	failure := j.run(ctx, most, late)
+	failure := j.run(ctx, late)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
 	switch {
@@ -158,7 +203,7 @@ func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
 
 // run joins parts until it must end. It looks for parts that were completed meanwhile.
 // Errors: errMore, errGone, transfer.ErrMIMEType.
-func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
+func (j *joining) run(ctx context.Context, late func() bool) error {
 	front, err := j.front(ctx)
 	if err != nil || front <= j.joined {
 		return err
@@ -168,10 +213,9 @@ func (j *joining) run(ctx context.Context, most int64, late func() bool) error {
 		return err
 	}
 	defer r.Close()
-	most += j.joined
 	for {
 		for j.joined < front {
-			if j.joined >= most || late() {
+			if late() {
 				return errMore
 			}
 			if err := j.step(ctx, r, front); err != nil {

@@ -137,8 +137,7 @@ func (w *session) save(ctx context.Context, p postgres.Progress) (ours bool, err
 		if ours, err = tx.SavePart(ctx, p, w.row.Part); err != nil || !ours {
 			return err
 		}
-		all, err := tx.PartsHeld(ctx, w.row.UID)
-		if err != nil || !all {
+		if w.allHeld, err = tx.PartsHeld(ctx, w.row.UID); err != nil || !w.allHeld {
 			return err
 		}
 		return w.s.jobs.Enqueue(ctx, tx.Tx(), joinJob{Reservation: w.row.Reservation, ClientID: w.row.ClientID})

@@ -38,6 +38,7 @@ type session struct {
 	allOrNone bool      // nothing is held before the digest is verified
 	lost      bool      // the lease is lost: nothing may be written any more
 	deleted   bool      // the object has been deleted
+	allHeld   bool      // the session has saved the last bytes of all parts
 }
 
 func (s *Service) newSession(u postgres.Upload, lease writerLease, sc postgres.Scope, in Part) *session {
