@@ -152,12 +152,12 @@ func (a *App) ExportPerson(ctx context.Context, w io.Writer, reference string) e
 	if err != nil {
 		return err
 	}
-	return a.writeExport(ctx, w, record)
+	return a.writeExport(ctx, w, record, true)
 }
 
-// exportZip writes the same as a zip: export.json, and the avatar as a file of its own. It streams: an error leaves the zip
-// without its end.
-func (a *App) exportZip(ctx context.Context, w io.Writer, record identityservice.PersonRecord) error {
+// exportZip writes the same as a zip: export.json, and the avatar as a file of its own. Without contents it leaves out subjects, texts,
+// answers, and names and sums of files. It streams: an error leaves the zip without its end.
+func (a *App) exportZip(ctx context.Context, w io.Writer, record identityservice.PersonRecord, contents bool) error {
 	archive := zip.NewWriter(w)
 	if record.Avatar != nil {
 		file, err := archive.CreateHeader(&zip.FileHeader{Name: "avatar.jpg", Method: zip.Store, Modified: a.now()})
@@ -173,13 +173,13 @@ func (a *App) exportZip(ctx context.Context, w io.Writer, record identityservice
 	if err != nil {
 		return err
 	}
-	if err := a.writeExport(ctx, file, record); err != nil {
+	if err := a.writeExport(ctx, file, record, contents); err != nil {
 		return err
 	}
 	return archive.Close()
 }
 
-func (a *App) writeExport(ctx context.Context, to io.Writer, record identityservice.PersonRecord) error {
+func (a *App) writeExport(ctx context.Context, to io.Writer, record identityservice.PersonRecord, contents bool) error {
 	out := exportedFrom(record)
 	mailbox, err := a.Transfer.PersonMailbox(ctx, record.UID)
 	switch {
@@ -210,7 +210,7 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 		return err
 	}
 	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), func(t transferservice.SeenTransfer) exportedTransfer {
-		return exportedTransferFrom(record.UID, t)
+		return exportedTransferFrom(record.UID, t, contents)
 	}); err != nil {
 		return err
 	}
@@ -307,8 +307,11 @@ func exportedActionFrom(p id.Person, e audit.Record) exportedAction {
 	return action
 }
 
-// exportedTransferFrom returns a transfer as person p sees it.
-func exportedTransferFrom(p id.Person, t transferservice.SeenTransfer) exportedTransfer {
+// exportedTransferFrom returns a transfer as person p sees it, with or without its contents.
+func exportedTransferFrom(p id.Person, t transferservice.SeenTransfer, contents bool) exportedTransfer {
+	if !contents {
+		t.Subject, t.Message, t.Fields = "", "", nil
+	}
 	out := exportedTransfer{
 		UID: t.UID.String(), Sent: t.Sender.Person == p, Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
 		SenderName: t.Sender.Name, SenderEmail: t.Sender.Email, Recipients: []string{}, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
@@ -318,7 +321,10 @@ func exportedTransferFrom(p id.Person, t transferservice.SeenTransfer) exportedT
 		out.Recipients = append(out.Recipients, d.Email)
 	}
 	for i, o := range t.Objects {
-		out.Objects[i] = exportedObject{Name: o.Name, ContentLength: o.Held, SHA256: hex.EncodeToString(o.SHA256)}
+		out.Objects[i] = exportedObject{ContentLength: o.Held}
+		if contents {
+			out.Objects[i].Name, out.Objects[i].SHA256 = o.Name, hex.EncodeToString(o.SHA256)
+		}
 	}
 	return out
 }

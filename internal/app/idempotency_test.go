@@ -27,7 +27,7 @@ var repeatable = map[string][]string{
 		"/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects", "/transfer/v2/reservations/{uid}/objects/{clientId}/parts",
 		"/transfer/v2/reservations/{uid}/verify",
 		"/admin/v1/storage/checks", "/admin/v1/storage/checks/{check}/cancel", "/admin/v1/storage/accept", "/admin/v1/jobs/{id}/retry", "/admin/v1/jobs/{id}/cancel", "/admin/v1/people/{person}/end-sessions", "/admin/v1/people/{person}/reset-factors",
-		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/delete",
+		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export", "/admin/v1/people/{person}/delete",
 		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke",
 		"/admin/v1/mailboxes/{mailbox}/create", "/admin/v1/mailboxes/{mailbox}/end-reservations",
 	},

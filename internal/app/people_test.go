@@ -1,6 +1,9 @@
 package app_test
 
 import (
+	"archive/zip"
+	"bytes"
+	"io/fs"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,5 +173,42 @@ func TestOperatorChangesPerson(t *testing.T) {
 		if e := entries[0]; e.Actor.String() != uid("olga@example.com") || e.Details["why"] != "ticket 7" || !e.Client.Address.IsValid() {
 			t.Errorf("%s is by %s with %v", action, e.Actor, e.Details)
 		}
+	}
+}
+
+// TestOperatorExportsPerson: an operator exports what is stored about a person, without the contents of transfers.
+func TestOperatorExportsPerson(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
+	received := sendTo(s, "ann")
+	uid := olga.Get(people + "?search=ann").Want(http.StatusOK).Value("people").([]any)[0].(map[string]any)["uid"].(string)
+	export := func(answer *testkit.Response) string {
+		t.Helper()
+		answer.Want(http.StatusOK)
+		archive, err := zip.NewReader(bytes.NewReader(answer.Body), int64(len(answer.Body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := fs.ReadFile(archive, "export.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	own := export(ann.Get(s.Identity + "/profile/export"))
+	listed := export(olga.Post(people+"/"+uid+"/export", map[string]any{"reason": "request for access"}))
+	for text, content := range map[string]bool{"ann@example.com": false, `"ann"`: false, received: false, "X-ray": true, "x.bin": true, `"sha256"`: true} {
+		if !strings.Contains(own, text) || strings.Contains(listed, text) == content {
+			t.Errorf("%q: the own export is %s, the operator's %s", text, own, listed)
+		}
+	}
+	olga.Post(people+"/"+uid+"/export", map[string]any{}).WantError(fault.ErrInvalid)
+	olga.Post(people+"/"+id.New[id.Person]().String()+"/export", map[string]any{"reason": "r"}).WantError(identity.ErrPersonNotFound)
+	entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "person.export"})
+	if err != nil || len(entries) != 2 || entries[0].Details["why"] != "request for access" || entries[0].Target.String() != uid {
+		t.Errorf("the audit has %+v (%v)", entries, err)
 	}
 }

@@ -15,14 +15,17 @@ import (
 
 const typeZIP = "application/zip"
 
+// ExportFunc writes the data of a person as a zip. contents: with subjects, texts, answers and names of files of transfers.
+type ExportFunc func(ctx context.Context, w io.Writer, r service.PersonRecord, contents bool) error
+
 // exports writes the data of persons, one export of a person at a time on this replica.
 type exports struct {
-	write  func(ctx context.Context, w io.Writer, r service.PersonRecord) error
+	write  ExportFunc
 	active sync.Map // id.Person of exports in progress
 }
 
 // errExporting is the refusal of a parallel export.
-var errExporting = fault.ErrOverloaded.With("an export of your data is in progress; wait until it has ended").WithRetryAfter(10 * time.Second)
+var errExporting = fault.ErrOverloaded.With("an export of the same data is in progress; wait until it has ended").WithRetryAfter(10 * time.Second)
 
 // begin reports whether no export of the person is in progress. end must be called after it.
 func (e *exports) begin(p id.Person) (end func(), ok bool) {
@@ -44,7 +47,7 @@ func (h *Handler) createExport(w http.ResponseWriter, r *http.Request) error {
 	return h.export(w, r, proof)
 }
 
-// export answers with the caller's data as a zip. It streams: an error after the first bytes cuts the connection.
+// export answers with the caller's data. It streams: an error after the first bytes cuts the connection.
 func (h *Handler) export(w http.ResponseWriter, r *http.Request, proof service.Proof) error {
 	by := caller(r)
 	end, ok := h.exports.begin(by.Person)
@@ -60,12 +63,17 @@ func (h *Handler) export(w http.ResponseWriter, r *http.Request, proof service.P
 	if err != nil {
 		return err
 	}
-	ctx, cancel := h.service.Watch(r.Context(), by)
+	return h.sendExport(w, r, record, true)
+}
+
+// sendExport answers with an export until the caller's session ends.
+func (h *Handler) sendExport(w http.ResponseWriter, r *http.Request, record service.PersonRecord, contents bool) error {
+	ctx, cancel := h.service.Watch(r.Context(), caller(r))
 	defer cancel()
 	defer httpapi.CutWhenDone(ctx, w)()
 	header := w.Header()
 	header.Set("Content-Type", typeZIP)
 	header.Set("Content-Disposition", `attachment; filename="export.zip"`)
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	return h.exports.write(ctx, w, record)
+	return h.exports.write(ctx, w, record, contents)
 }

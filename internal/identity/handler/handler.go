@@ -4,7 +4,6 @@ package handler
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,7 +29,7 @@ type Options struct {
 	Hosts   *hosts.Directory
 	Events  httpapi.HandlerFunc // GET /events
 	// Export writes the zip of GET /profile/export.
-	Export      func(ctx context.Context, w io.Writer, r service.PersonRecord) error
+	Export      ExportFunc
 	Catalog     *i18n.Catalog
 	PublicURL   *url.URL
 	BasePath    string // of the identity API, for Location and Link headers

@@ -21,6 +21,7 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes, Handler: h.changePerson(h.service.ResetFactors)},
 		{Method: "POST", Pattern: "/people/{person}/verify", Auth: changes, Handler: h.changePerson(h.service.VerifyPerson)},
 		{Method: "POST", Pattern: "/people/{person}/limits", Auth: changes, Handler: h.setPersonLimits},
+		{Method: "POST", Pattern: "/people/{person}/export", Auth: changes, Produces: []string{typeZIP}, Handler: h.exportPerson},
 		{Method: "POST", Pattern: "/people/{person}/delete", Auth: changes, Handler: h.changePerson(h.service.DeletePerson)},
 	}
 }

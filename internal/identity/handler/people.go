@@ -176,3 +176,24 @@ func (h *Handler) setPersonLimits(w http.ResponseWriter, r *http.Request) error 
 	}
 	return httpapi.NoContent(w)
 }
+
+// exportPerson handles POST /people/{person}/export of the console. The export has no contents of transfers.
+func (h *Handler) exportPerson(w http.ResponseWriter, r *http.Request) error {
+	p, err := personUID(r)
+	if err != nil {
+		return err
+	}
+	if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+		return err
+	}
+	end, ok := h.exports.begin(p)
+	if !ok {
+		return errExporting
+	}
+	defer end()
+	record, err := h.service.ExportByOperator(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	return h.sendExport(w, r, record, false)
+}

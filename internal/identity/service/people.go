@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -90,4 +91,15 @@ func (s *Service) SetPersonVolume(ctx context.Context, p id.Person, gigabytes *f
 		value = strconv.FormatFloat(*gigabytes, 'f', -1, 64)
 	}
 	return s.SetPersonLimits(ctx, p.String(), []string{"uploadVolumeGb=" + value})
+}
+
+// ExportByOperator is ExportPerson with an entry in the audit.
+// Errors: identity.ErrPersonNotFound.
+func (s *Service) ExportByOperator(ctx context.Context, p id.Person) (r PersonRecord, err error) {
+	if r, err = s.ExportPerson(ctx, p.String()); err != nil {
+		return r, err
+	}
+	return r, s.store.InTx(ctx, func(tx *postgres.Store) error {
+		return s.record(ctx, tx, audit.Entry{Action: "person.export", Object: p.String(), Target: p})
+	})
 }

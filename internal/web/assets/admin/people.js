@@ -2,6 +2,7 @@
 
 import { Field, Problem, Waiting, html } from "../ui.js";
 import { F, T, bytes, list as inWords, when } from "../i18n.js";
+import { saveBody } from "../downloads.js";
 import { roleName } from "../roles.js";
 import { Table, ask, showConsole, useLive } from "./console.js";
 import { Facts, Find, Found, query } from "./find.js";
@@ -48,6 +49,8 @@ function Person({ uid }) {
       <${Action} label=${T("End all sessions")} question=${F("End all sessions of %s and delete the API tokens?", who)} path=${`${at}/end-sessions`} onDone=${reload} />
       <${Action} label=${T("Reset second factors")} question=${F("Delete the second factors of %s? All sessions end, and a mail says so.", who)} path=${`${at}/reset-factors`} onDone=${reload} />
       ${primary && !primary.verified && html`<${Action} label=${T("Verify the address")} question=${F("Does %s belong to this person for certain?", primary.email)} path=${`${at}/verify`} onDone=${reload} />`}
+      <${Action} label=${T("Export the data")} question=${F("Export what is stored about %s? Contents of transfers are left out.", who)} path=${`${at}/export`} accept="application/zip"
+        onDone=${(/** @type {Response} */ answer) => saveBody(answer, "export.zip")} />
       <${Action} kind="danger" label=${T("Delete the account")} question=${F("Delete %s for good, with the mailbox?", who)} path=${`${at}/delete`} onDone=${() => location.assign("/admin/people")} />
     </div></section>`;
 }

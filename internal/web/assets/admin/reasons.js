@@ -6,24 +6,25 @@ import { useChange } from "./console.js";
 
 /**
  * A button that asks for a reason in a dialog and then posts it to `path`, with `json`. `children`: more fields, whose values `read` makes
- * members of the request.
- * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, onDone: () => void, children?: any}} props
+ * members of the request. `accept`: the type of the answer, which `onDone` gets.
+ * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, accept?: string,
+ *   onDone: (answer: Response) => unknown, children?: any}} props
  */
-export function Action({ label, question, path, read = () => ({}), kind = "plain", onDone, children = null }) {
+export function Action({ label, question, path, read = () => ({}), kind = "plain", accept, onDone, children = null }) {
   const [open, setOpen] = useState(false);
   return html`<${Button} kind=${kind} onClick=${() => setOpen(true)}>${label}<//>
-    ${open && html`<${Because} ...${{ label, question, path, read, kind, onDone, children }} onClose=${() => setOpen(false)} />`}`;
+    ${open && html`<${Because} ...${{ label, question, path, read, kind, accept, onDone, children }} onClose=${() => setOpen(false)} />`}`;
 }
 
-function Because({ label, question, path, read, kind, onDone, onClose, children }) {
+function Because({ label, question, path, read, kind, accept, onDone, onClose, children }) {
   const { change, dialog: proof } = useChange();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => dialog.current?.showModal(), []);
   const send = useAction(async (values) => {
-    await change("POST", path, { json: { reason: values.reason, ...read(values) } });
+    const { response } = await change("POST", path, { json: { reason: values.reason, ...read(values) }, accept });
     dialog.current?.close();
     announce(T("Done"));
-    onDone();
+    await onDone(response);
   });
   return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${label}>
     <p>${question}</p>

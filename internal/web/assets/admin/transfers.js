@@ -25,7 +25,7 @@ function Transfers() {
   const row = (/** @type {any} */ t) => html`<tr key=${t.uid}>
     <th scope="row"><a href=${`/admin/transfers?transfer=${t.uid}`}>${when(t.createdAt)}</a><span class="hint block">${kinds()[t.type]}</span></th>
     <td class="break">${t.sender.email || t.sender.name}</td>
-    <td class="break">${t.recipient ?? T("Whoever has the link")}${t.recipients > 1 && html`<span class="hint block">${F("and %s more", count(t.recipients - 1))}</span>`}</td>
+    <td class="break">${t.recipient ?? T("Anyone with the link")}${t.recipients > 1 && html`<span class="hint block">${F("and %s more", count(t.recipients - 1))}</span>`}</td>
     <td>${N("%d file, %s", "%d files, %s", t.files, bytes(t.bytes))}</td>
     <td>${states()[t.state]} <${Malware} of=${t.malwareStatus} /></td></tr>`;
   return html`<section class="card stack">
@@ -71,7 +71,7 @@ function Transfer({ uid }) {
     <section class="card stack"><h2>${T("Recipients")}</h2>
       <${Table} caption=${T("Recipients")} head=${[T("To"), T("First opened"), T("Downloads"), T("Last download")]}>
         ${t.recipients.map((/** @type {any} */ r, /** @type {number} */ i) => html`<tr key=${i}>
-          <th scope="row" class="break"><${PersonLink} uid=${r.uid}>${r.email ?? T("Whoever has the link")}<//>
+          <th scope="row" class="break"><${PersonLink} uid=${r.uid}>${r.email ?? T("Anyone with the link")}<//>
             ${r.undelivered && html` <span class="badge bad">${T("The mail did not arrive")}</span>`}</th>
           <td>${when(r.accessedAt)}</td><td>${count(r.downloads)}</td><td>${when(r.downloadedAt)}</td></tr>`)}
       <//></section>
