@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/microcache"
+	"github.com/consign-dev/consign/internal/testkit/plans"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -33,7 +34,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			WHERE p.name = $1 AND h.host = $2`, of.name, of.host).Scan(&person, &reservation, &organization, &sent, &object, &delivery); err != nil {
 			t.Fatal(err)
 		}
-		w := &witness{Querier: db.Pool, t: t}
+		w := plans.New(t, db.Pool)
 		s := New(db)
 		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
@@ -115,13 +116,13 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)
 			}
-			for _, table := range append(w.scans, w.generic...) {
+			for _, table := range append(w.Scans, w.Generic...) {
 				if slices.Contains(growing, table) {
 					t.Errorf("%s at %s reads all of %s", name, of.host, table)
 				}
 			}
-			if len(w.removed) > 0 {
-				t.Errorf("%s at %s reads rows that it does not need: %v", name, of.host, w.removed)
+			if len(w.Removed) > 0 {
+				t.Errorf("%s at %s reads rows that it does not need: %v", name, of.host, w.Removed)
 			}
 		}
 	}

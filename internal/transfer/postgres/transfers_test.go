@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/plans"
 )
 
 // exchange makes Ann and Bob; Ann has 40 transfers: every third from Bob to two of her addresses, as many to Bob, and the rest from
@@ -106,14 +107,14 @@ func TestSearchIsBounded(t *testing.T) {
 	if _, err := db.Pool.Exec(t.Context(), `ANALYZE`); err != nil {
 		t.Fatal(err)
 	}
-	w := &witness{Querier: db.Pool, t: t}
+	w := plans.New(t, db.Pool)
 	s, sc := New(db), Scope{Host: AnyHost}
 	s.q = w
 	if _, _, err := s.Transfers(t.Context(), p, Page{Received: true, Sent: true, Limit: 5}, sc); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.scans) > 0 || w.windows > 0 {
-		t.Errorf("a page reads all of %v, with %d windows", w.scans, w.windows)
+	if len(w.Scans) > 0 || w.Windows > 0 {
+		t.Errorf("a page reads all of %v, with %d windows", w.Scans, w.Windows)
 	}
 	for search, want := range map[string]int{
 		"%%":            4, // too short for the index; the last call says that there is no more
@@ -128,8 +129,8 @@ func TestSearchIsBounded(t *testing.T) {
 			if rows, next, err = s.Transfers(t.Context(), p, page, sc); err != nil || len(rows) > 0 || calls > 10 {
 				t.Fatalf("%s: call %d: %d rows, %v", search, calls, len(rows), err)
 			}
-			if len(w.scans) > 0 {
-				t.Errorf("%s: call %d reads all of %v", search, calls, w.scans)
+			if len(w.Scans) > 0 {
+				t.Errorf("%s: call %d reads all of %v", search, calls, w.Scans)
 			}
 		}
 		if calls != want {
