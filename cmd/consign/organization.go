@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -97,11 +98,12 @@ func setMember(ctx context.Context, env environment, args []string) error {
 }
 
 func showOrganization(ctx context.Context, env environment, a *app.App, reference string) error {
-	o, err := a.Identity.ShowOrganization(ctx, reference)
+	o, members, err := a.Identity.ShowOrganization(ctx, reference)
 	if err != nil {
 		return err
 	}
-	return table(env.stdout, func(row func(...any)) {
+	var failed error
+	err = table(env.stdout, func(row func(...any)) {
 		row("uid", o.UID)
 		row("name", o.Profile.Name)
 		row("free", o.Free)
@@ -122,10 +124,13 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 			row("subscription", fmt.Sprintf("%s %s %s", s.Domain, product, s.Status))
 		}
 		showLimits(row, o.Limits)
-		for _, m := range o.Members {
-			row("member", fmt.Sprintf("%s %s: %s", m.UID, m.Email, strings.Join(m.Roles, ", ")))
+		for m, err := range members {
+			if failed = err; err == nil {
+				row("member", fmt.Sprintf("%s %s: %s", m.UID, m.Email, strings.Join(m.Roles, ", ")))
+			}
 		}
 	})
+	return errors.Join(failed, err)
 }
 
 func showLimits(row func(...any), l identity.Limits) {

@@ -22,7 +22,8 @@ var (
 	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor", "GET /admin/v1/samples", "GET /admin/v1/storage", "GET /admin/v1/storage/checks/{check}",
 		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits", "GET /admin/v1/keys",
 		"GET /admin/v1/people", "GET /admin/v1/people/{person}", "GET /admin/v1/transfers", "GET /admin/v1/transfers/{transfer}",
-		"GET /admin/v1/mailboxes", "GET /admin/v1/mailboxes/{mailbox}"}
+		"GET /admin/v1/mailboxes", "GET /admin/v1/mailboxes/{mailbox}",
+		"GET /admin/v1/organizations", "GET /admin/v1/organizations/{organization}", "GET /admin/v1/organizations/{organization}/usage", "GET /admin/v1/organizations/{organization}/members"}
 	operatorChanges = []string{
 		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
 		"PUT /admin/v1/maintenance", "POST /admin/v1/storage/checks", "POST /admin/v1/storage/checks/{check}/cancel", "POST /admin/v1/storage/accept", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate", "POST /admin/v1/keys/log/revoke",
@@ -30,6 +31,9 @@ var (
 		"POST /admin/v1/people/{person}/limits", "POST /admin/v1/people/{person}/export", "POST /admin/v1/people/{person}/delete",
 		"POST /admin/v1/transfers/{transfer}/extend", "POST /admin/v1/transfers/{transfer}/revoke",
 		"POST /admin/v1/mailboxes/{mailbox}/create", "POST /admin/v1/mailboxes/{mailbox}/end-reservations",
+		"POST /admin/v1/organizations", "POST /admin/v1/organizations/{organization}/set", "POST /admin/v1/organizations/{organization}/limits",
+		"POST /admin/v1/organizations/{organization}/subscribe", "POST /admin/v1/organizations/{organization}/host",
+		"POST /admin/v1/organizations/{organization}/set-member", "POST /admin/v1/organizations/{organization}/remove-member",
 	}
 )
 

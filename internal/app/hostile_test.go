@@ -55,7 +55,7 @@ func aim(t *testing.T, s *testkit.Server, n int) world {
 	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`, host).Scan(&w.organization); err != nil {
 		t.Fatal(err)
 	}
-	w.values["/organizations/{uid}"] = w.organization
+	w.values["/organizations/{uid}"], w.values["{organization}"] = w.organization, w.organization
 	return w
 }
 

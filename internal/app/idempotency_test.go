@@ -30,6 +30,8 @@ var repeatable = map[string][]string{
 		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export", "/admin/v1/people/{person}/delete",
 		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke",
 		"/admin/v1/mailboxes/{mailbox}/create", "/admin/v1/mailboxes/{mailbox}/end-reservations",
+		"/admin/v1/organizations/{organization}/set", "/admin/v1/organizations/{organization}/limits", "/admin/v1/organizations/{organization}/subscribe",
+		"/admin/v1/organizations/{organization}/host", "/admin/v1/organizations/{organization}/set-member", "/admin/v1/organizations/{organization}/remove-member",
 	},
 	"it sends a mail or message again, which a bucket bounds": {
 		"/id/v3/auth/reset", "/id/v3/profile/emails/{address}/verify", "/transfer/v2/reservations/{uid}/code", "/transfer/v2/public/transfers/{key}/code",

@@ -129,13 +129,6 @@ func TestOperatorChangesPerson(t *testing.T) {
 	for _, body := range []any{map[string]any{}, map[string]any{"reason": " "}, map[string]any{"reason": "a\nb"}, map[string]any{"reason": strings.Repeat("x", 501)}} {
 		olga.Post(at+"/end-sessions", body).WantError(fault.ErrInvalid)
 	}
-	because := func(more ...any) map[string]any {
-		body := map[string]any{"reason": "ticket 7"}
-		for i := 0; i < len(more); i += 2 {
-			body[more[i].(string)] = more[i+1]
-		}
-		return body
-	}
 	olga.Post(at+"/reset-factors", because()).Want(http.StatusNoContent)
 	if r := show(at); len(r.Sessions) != 0 || len(r.Authenticators) != 1 {
 		t.Errorf("after the reset: %+v", r)

@@ -19,10 +19,12 @@ type Change struct {
 
 func (c *Change) stated() string { return c.Reason }
 
-// DecodeChange reads the body of an operator's change into in, a Change or a struct that embeds it. The request that it returns has the
-// reason for the audit.
+// Reasoned is a Change or a struct that embeds it.
+type Reasoned interface{ stated() string }
+
+// DecodeChange reads the body of an operator's change into in. The request that it returns has the reason for the audit.
 // Errors: fault.ErrInvalid.
-func DecodeChange(r *http.Request, in interface{ stated() string }) (*http.Request, error) {
+func DecodeChange(r *http.Request, in Reasoned) (*http.Request, error) {
 	if err := strictjson.Decode(r, in); err != nil {
 		return r, err
 	}

@@ -10,6 +10,8 @@ const (
 	MaxPasskeys = 10
 	// MaxRelatedHosts is how many hostnames /.well-known/webauthn lists. Browsers read five domains.
 	MaxRelatedHosts = 50
+	// MaxCountedMembers is how many members of each organization a list for operators counts.
+	MaxCountedMembers = 10_000
 	// MaxUploadOrigins is how many upload origins an organization may list (contract 1.10).
 	MaxUploadOrigins = 20
 	// MaxKnownClients is how many clients without cookies a person is known in (contract 3.23).

@@ -132,6 +132,24 @@ type Member struct {
 	Issuer      string // of the external identity provider; empty: a local account
 }
 
+// ListedOrganization is what a list for operators shows of an organization.
+type ListedOrganization struct {
+	UID            id.Organization
+	Name           string
+	Free           bool
+	Hostname       string // the active one; empty: none
+	Members        int    // no more than MaxCountedMembers are counted
+	MFARequired    bool
+	ServiceEnabled bool
+	CreatedAt      time.Time
+}
+
+// JoinedMember is a member with the time at which the membership began.
+type JoinedMember struct {
+	Member
+	Since time.Time
+}
+
 // Invitation grants the person who accepts it membership of an organization.
 type Invitation struct {
 	Key          string

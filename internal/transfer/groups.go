@@ -1,6 +1,10 @@
 package transfer
 
-import "github.com/consign-dev/consign/internal/id"
+import (
+	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+)
 
 // RoleOrganizationAdmin may manage an organization's mailbox groups and its adminunit.
 const RoleOrganizationAdmin = "Organization.Admin"
@@ -34,6 +38,18 @@ type Usage struct {
 	StoredBytes       int64 // of the organization, at present
 	StorageLimit      int64
 }
+
+// OrganizationUsage is what an organization uses of its limitations.
+type OrganizationUsage struct {
+	Month         time.Time
+	TransferBytes int64 // of the month, also reserved ones
+	StoredBytes   int64 // also reserved ones
+	Mailboxes     int   // of the first MaxCountedMembers members
+	MailboxGroups int
+}
+
+// MaxCountedMembers is of how many members of an organization an operator sees the mailboxes counted.
+const MaxCountedMembers = 10_000
 
 // Avatar is one stored size of a person's picture.
 type Avatar struct {

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/strictjson"
@@ -12,7 +13,7 @@ import (
 func (h *Handler) OperatorRoutes() []httpapi.Route {
 	reads := token.NeedAccess.Operator()
 	changes := reads.Young()
-	return []httpapi.Route{
+	return slices.Concat(h.operatorOrganizationRoutes(reads, changes), []httpapi.Route{
 		{Method: "GET", Pattern: "/session", Auth: reads, Handler: h.getOperatorSession},
 		{Method: "POST", Pattern: "/session", Auth: reads, Handler: h.createOperatorSession},
 		{Method: "GET", Pattern: "/people", Auth: reads, Handler: h.listPeople},
@@ -23,7 +24,7 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/people/{person}/limits", Auth: changes, Handler: h.setPersonLimits},
 		{Method: "POST", Pattern: "/people/{person}/export", Auth: changes, Produces: []string{typeZIP}, Handler: h.exportPerson},
 		{Method: "POST", Pattern: "/people/{person}/delete", Auth: changes, Handler: h.changePerson(h.service.DeletePerson)},
-	}
+	})
 }
 
 type operatorSessionResponse struct {

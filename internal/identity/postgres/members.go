@@ -62,20 +62,14 @@ func (s *Store) Members(ctx context.Context, o id.Organization, persons []id.Per
 		SELECT `+memberColumns+` WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o, persons)
 }
 
-// AgedMember is a member with the time at which the membership began.
-type AgedMember struct {
-	identity.Member
-	Since time.Time
-}
-
 // MembersAfter returns up to limit members of an organization, oldest membership first, that come after a member; zero: from the
 // oldest. A first and a later batch are two statements, so that the position bounds the index scan in generic plans.
-func (s *Store) MembersAfter(ctx context.Context, o id.Organization, after AgedMember, limit int) ([]AgedMember, error) {
+func (s *Store) MembersAfter(ctx context.Context, o id.Organization, after identity.JoinedMember, limit int) ([]identity.JoinedMember, error) {
 	later, args := "", []any{o, limit}
 	if !after.UID.IsZero() {
 		later, args = ` AND (m.created_at, m.person) > ($3, $4)`, append(args, after.Since, after.UID)
 	}
-	return database.All[AgedMember](ctx, s.q, "list members by age", `
+	return database.All[identity.JoinedMember](ctx, s.q, "list members by age", `
 		SELECT m.created_at AS since,`+memberColumns+` WHERE m.organization = $1`+later+` ORDER BY m.created_at, m.person LIMIT $2`, args...)
 }
 

@@ -48,8 +48,8 @@ func (s *Store) People(ctx context.Context, page PeoplePage) ([]FoundPerson, err
 			SELECT f.uid FROM identity.authenticators f WHERE f.person = p.uid AND f.verified AND f.type IN ('totp', 'webauthn') LIMIT 1
 		) f ON true
 		LEFT JOIN identity.operators r ON r.person = p.uid
-		LEFT JOIN identity.memberships m ON m.person = p.uid
-		LEFT JOIN identity.organizations o ON o.uid = m.organization
+		LEFT JOIN LATERAL (SELECT m.organization FROM identity.memberships m WHERE m.person = p.uid OFFSET 0) m ON true
+		LEFT JOIN LATERAL (SELECT o.uid, o.name FROM identity.organizations o WHERE o.uid = m.organization OFFSET 0) o ON true
 		ORDER BY p.key, p.uid`, max(page.Prefix, page.AfterKey), page.After, page.Prefix+lastRune, page.Limit)
 }
 

@@ -108,7 +108,7 @@ const membersBatch = 2000
 
 func (s *Service) members(ctx context.Context, o id.Organization) iter.Seq2[identity.Member, error] {
 	return func(yield func(identity.Member, error) bool) {
-		var last postgres.AgedMember
+		var last identity.JoinedMember
 		for more := true; more; {
 			list, err := s.store.MembersAfter(ctx, o, last, membersBatch)
 			if err != nil {

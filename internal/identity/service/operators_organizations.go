@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -51,37 +52,39 @@ func (s *Service) CreateEmptyOrganization(ctx context.Context, in NewOrganizatio
 	return o, err
 }
 
-// OrganizationReport is all that an operator can see of an organization.
+// OrganizationReport is what an operator sees of an organization.
 type OrganizationReport struct {
 	identity.OrganizationDetails
-	Limits  identity.Limits
-	Members []identity.Member
-	Claim   identity.HostClaim // the hostname that still needs a TXT record; zero: none
+	postgres.OrganizationState
+	Limits identity.Limits
+	Claim  identity.HostClaim // the hostname that still needs a TXT record; zero: none
 }
 
-// ShowOrganization returns the report of an organization.
+// ShowOrganization returns the report of an organization, and its members, oldest membership first.
 // Errors: identity.ErrOrganizationNotFound.
-func (s *Service) ShowOrganization(ctx context.Context, organization string) (r OrganizationReport, err error) {
+func (s *Service) ShowOrganization(ctx context.Context, organization string) (OrganizationReport, iter.Seq2[identity.Member, error], error) {
 	o, err := s.store.FindOrganization(ctx, organization)
 	if err != nil {
+		return OrganizationReport{}, nil, err
+	}
+	r, err := s.ReportOrganization(ctx, o)
+	return r, s.members(ctx, o), err
+}
+
+// ReportOrganization returns the report of an organization.
+// Errors: identity.ErrOrganizationNotFound.
+func (s *Service) ReportOrganization(ctx context.Context, o id.Organization) (r OrganizationReport, err error) {
+	if r.OrganizationDetails, err = s.store.Organization(ctx, o); err != nil {
 		return r, err
 	}
-	if r.OrganizationDetails, err = s.store.Organization(ctx, o); err != nil {
+	if r.OrganizationState, err = s.store.OrganizationState(ctx, o); err != nil {
 		return r, err
 	}
 	if r.Limits, err = s.store.Limits(ctx, o); err != nil {
 		return r, err
 	}
-	if r.Claim, err = s.store.HostClaim(ctx, o); err != nil {
-		return r, err
-	}
-	for m, err := range s.members(ctx, o) {
-		if err != nil {
-			return r, err
-		}
-		r.Members = append(r.Members, m)
-	}
-	return r, nil
+	r.Claim, err = s.store.HostClaim(ctx, o)
+	return r, err
 }
 
 // SetOrganization changes an organization. Assignments are name=value, where name is a member of the profile,
@@ -89,18 +92,11 @@ func (s *Service) ShowOrganization(ctx context.Context, organization string) (r 
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetOrganization(ctx context.Context, organization string, assignments []string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		uid, err := tx.FindOrganization(ctx, organization)
+		o, err := lockOrganization(ctx, tx, organization)
 		if err != nil {
 			return err
 		}
-		if err := tx.LockOrganizations(ctx, uid); err != nil {
-			return err
-		}
-		o, err := tx.Organization(ctx, uid)
-		if err != nil {
-			return err
-		}
-		before := o.MFARequired
+		uid, before := o.UID, o.MFARequired
 		if err := assign(&o, assignments); err != nil {
 			return err
 		}
@@ -129,6 +125,19 @@ func (s *Service) SetOrganization(ctx context.Context, organization string, assi
 	})
 }
 
+// lockOrganization locks the organization of a reference until the transaction ends and returns it.
+// Errors: identity.ErrOrganizationNotFound.
+func lockOrganization(ctx context.Context, tx *postgres.Store, reference string) (o identity.OrganizationDetails, err error) {
+	uid, err := tx.FindOrganization(ctx, reference)
+	if err != nil {
+		return o, err
+	}
+	if err := tx.LockOrganizations(ctx, uid); err != nil {
+		return o, err
+	}
+	return tx.Organization(ctx, uid)
+}
+
 // assign applies assignments name=value to an organization.
 // Errors: fault.ErrInvalid.
 func assign(o *identity.OrganizationDetails, assignments []string) error {
@@ -140,6 +149,9 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 		"externalUid": &o.ExternalUID,
 	}
 	var problems fault.Problems
+	if len(assignments) == 0 {
+		problems.Add("members", "give at least one")
+	}
 	for _, a := range assignments {
 		name, value, assigned := strings.Cut(a, "=")
 		if !assigned { // "city" alone must not clear it

@@ -18,6 +18,9 @@ import (
 // operatorPage is how many items a list of the console has.
 const operatorPage = 50
 
+// errNotNext is what is wrong with a position that was no answer's next.
+const errNotNext = "must be next of an earlier answer"
+
 // PeopleQuery selects people whose address or name begins with Search.
 type PeopleQuery struct {
 	ByName bool
@@ -34,7 +37,7 @@ func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.Li
 		problems.Add("search", err.Error())
 	}
 	if !ok {
-		problems.Add("after", "must be next of an earlier answer")
+		problems.Add("after", errNotNext)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, "", err

@@ -25,15 +25,15 @@ const planDefault = "default"
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
 func (s *Service) SetLimits(ctx context.Context, organization string, assignments []string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		o, err := tx.FindOrganization(ctx, organization)
+		details, err := lockOrganization(ctx, tx, organization)
 		if err != nil {
 			return err
 		}
-		details, err := tx.Organization(ctx, o)
-		if err != nil {
-			return err
-		}
+		o := details.UID
 		var problems fault.Problems
+		if len(assignments) == 0 {
+			problems.Add("limits", "give at least one")
+		}
 		for _, a := range assignments {
 			name, value, _ := strings.Cut(a, "=")
 			parsed, problem := parseLimit(name, value)
@@ -137,16 +137,16 @@ func (s *Service) Subscribe(ctx context.Context, organization string, n NewSubsc
 		return err
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		o, err := tx.FindOrganization(ctx, organization)
+		o, err := lockOrganization(ctx, tx, organization)
 		if err != nil {
 			return err
 		}
 		if err := tx.PutSubscription(ctx, identity.Subscription{
-			Organization: o, Domain: n.Domain, ProductID: n.Product, DisplayName: n.Name, Status: n.Status, ExpiresAt: n.ExpiresAt,
+			Organization: o.UID, Domain: n.Domain, ProductID: n.Product, DisplayName: n.Name, Status: n.Status, ExpiresAt: n.ExpiresAt,
 		}, s.now()); err != nil {
 			return err
 		}
-		return s.recordOf(ctx, tx, token.Caller{}, o, "organization.subscribe", map[string]string{"domain": n.Domain, "status": n.Status})
+		return s.recordOf(ctx, tx, token.Caller{}, o.UID, "organization.subscribe", map[string]string{"domain": n.Domain, "status": n.Status})
 	})
 }
 

@@ -199,7 +199,10 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
 func (h *Handler) OperatorRoutes() []httpapi.Route {
-	return slices.Concat(h.operatorTransferRoutes(), h.operatorMailboxRoutes())
+	reads, _ := operators()
+	return slices.Concat(h.operatorTransferRoutes(), h.operatorMailboxRoutes(), []httpapi.Route{
+		{Method: "GET", Pattern: "/organizations/{organization}/usage", Auth: reads, Handler: h.getOrganizationUsage},
+	})
 }
 
 // operators returns who may read in the console, and who may change.

@@ -109,9 +109,13 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"mailboxes by link":            func() error { return findMailboxes(s, MailboxSearch{Link: "box12", Limit: 5}) },
 			"mailbox of a person":          func() error { return findMailboxes(s, MailboxSearch{Person: p, Limit: 5}) },
 			"mailboxes of an organization": func() error { return findMailboxes(s, MailboxSearch{Organization: sc.HostOrganization, Limit: 5}) },
-			"holders of a transfer":        func() error { _, err := s.TransferHolders(ctx, tr); return err },
-			"person at an address":         func() error { _, err := s.PersonAt(ctx, "p"+of.name+"@example.com"); return err },
-			"recipient":                    func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
+			"usage of an organization": func() error {
+				_, err := s.OrganizationUsage(ctx, sc.HostOrganization, transfer.Month(time.Now()))
+				return err
+			},
+			"holders of a transfer": func() error { _, err := s.TransferHolders(ctx, tr); return err },
+			"person at an address":  func() error { _, err := s.PersonAt(ctx, "p"+of.name+"@example.com"); return err },
+			"recipient":             func() error { _, err := s.RecipientVerified(ctx, id.Delivery{UUID: delivery}, p); return err },
 		} {
 			if err := lookup(); err != nil {
 				t.Errorf("%s at %s: %v", name, of.host, err)
