@@ -25,6 +25,7 @@ var consoleEntries = []entry{
 	consolePage("charts", "charts", func(p i18n.Printer) string { return p.T("Charts") }),
 	consolePage("people", "people", func(p i18n.Printer) string { return p.T("People") }),
 	consolePage("mailboxes", "mailboxes", func(p i18n.Printer) string { return p.T("Mailboxes") }),
+	consolePage("organizations", "organizations", func(p i18n.Printer) string { return p.T("Organizations") }),
 	consolePage("transfers", "transfers", func(p i18n.Printer) string { return p.T("Transfers") }),
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),

@@ -26,6 +26,7 @@ const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { em
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
 const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"], ["console-people", "/admin/people?search=o", "Second factor"],
   ["console-transfers", "/admin/transfers", "Search for"], ["console-mailboxes", "/admin/mailboxes", "Unfinished uploads of strangers"],
+  ["console-organizations", "/admin/organizations", "Of the installation"],
   ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"], ["console-storage", "/admin/storage", "Check all files"],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
@@ -187,6 +188,60 @@ export async function consoleTests() {
     await p.getByText("There are none.").waitFor();
     const q = await page(await signedIn(olga), `/admin/mailboxes?by=person&search=${encodeURIComponent((await person("Nils")).email)}`);
     await q.getByText("Nothing matches.").waitFor();
+  });
+
+  await test("console: an operator creates an organization, adds its administrator and changes its limits", async () => {
+    const olga = await operator("Odette"), ann = await person("Anja"), name = `Acme ${Date.now()}`, host = `acme-${Date.now()}.test`;
+    const p = await page(await signedIn(olga), "/admin/organizations");
+    const because = async (label, fill = async (/** @type {any} */ _) => {}) => {
+      const dialog = p.getByRole("dialog");
+      await fill(dialog);
+      await dialog.getByLabel("Reason").fill("Ticket 11");
+      await judge(p, `/admin/organizations, ${label}`);
+      await dialog.getByRole("button", { name: label, exact: true }).click();
+      await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
+    };
+    await p.getByRole("button", { name: "Create an organization" }).click();
+    await because("Create an organization", (d) => d.getByLabel("Name").fill(name));
+    await p.getByRole("heading", { name }).waitFor();
+    await p.getByText("There are no members.").waitFor();
+    await p.getByRole("button", { name: "Add a member" }).click();
+    await because("Add a member", async (d) => {
+      await d.getByLabel("Person").fill(ann.email);
+      await d.getByLabel("Administer the organization").check();
+    });
+    await p.getByRole("row", { name: new RegExp(`${ann.email}.*Administer the organization and Send and receive files`) }).waitFor();
+    const limit = p.getByRole("row", { name: /Monthly volume/ });
+    await limit.getByRole("button", { name: "Change" }).focus();
+    await p.keyboard.press("Enter");
+    await because("Change", (d) => d.getByLabel("Monthly volume, in GB").fill("2.5"));
+    await p.getByRole("row", { name: /Monthly volume 0 B of 2\.5 GB this organization/ }).waitFor();
+    await p.getByRole("row", { name: /Custom hostname No the plan/ }).waitFor();
+    await p.getByRole("button", { name: "Change the hostname" }).click();
+    await p.getByRole("dialog").getByText("they work only as a second factor").waitFor();
+    await because("Change the hostname", (d) => d.getByLabel("New hostname").fill(host));
+    await p.getByText(host).waitFor();
+    await p.getByRole("button", { name: "Set a subscription" }).click();
+    await because("Set a subscription", (d) => d.getByLabel("Product", { exact: false }).first().fill("pro-100"));
+    await p.getByRole("row", { name: /pro-100.*Active/ }).waitFor();
+    await p.getByRole("button", { name: "Change the profile" }).click();
+    await because("Change the profile", (d) => d.getByLabel("City").fill("Berlin"));
+    await p.getByText("Berlin").waitFor();
+    await p.getByRole("button", { name: "Require a second factor" }).click();
+    await because("Require a second factor");
+    await p.getByText("Second factor required").waitFor();
+    for (const [look, options] of looks) {
+      const q = await page(await signedIn(olga, options), "/admin/organizations?by=name&search=" + encodeURIComponent(name.toUpperCase()));
+      await q.getByRole("link", { name }).click();
+      await q.getByRole("row", { name: /Data processing agreement/ }).waitFor();
+      await q.getByRole("row", { name: new RegExp(ann.email) }).waitFor();
+      await q.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-organization-${look}.png`), fullPage: true });
+      await judge(q, `/admin/organizations?organization (${look})`);
+      const wide = await q.evaluate(() => document.documentElement.scrollWidth);
+      if (look === "360") equal(wide, 360, "width of the page");
+    }
+    const none = await page(await signedIn(olga), "/admin/organizations?by=hostname&search=nowhere.test");
+    await none.getByText("Nothing matches.").waitFor();
   });
 
   await test("console: nobody else gets in", async () => {

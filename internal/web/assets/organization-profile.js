@@ -9,14 +9,14 @@ import { Place } from "./places.js";
 import { useStepUp } from "./stepup.js";
 
 /** Returns the labels of the text members of a profile. @returns {Record<string, string>} */
-const labels = () => ({
+export const labels = () => ({
   name: T("Name"), addressLine1: T("Address"), addressLine2: T("Address, second line"), postCode: T("Postal code"), city: T("City"),
   state: T("State or province"), country: T("Country"), phoneNumber: T("Telephone"), hostname: T("Hostname"),
   legalNoticeUrl: T("Legal notice (link)"), privacyPolicyUrl: T("Privacy policy (link)"),
 });
 
 /** The rows of the form. */
-const lines = [
+export const lines = [
   ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber"], ["legalNoticeUrl", "privacyPolicyUrl"],
 ];
 

@@ -20,6 +20,7 @@ const pages = () => [
   ["people", T("People")],
   ["transfers", T("Transfers")],
   ["mailboxes", T("Mailboxes")],
+  ["organizations", T("Organizations")],
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
   ["storage", T("Storage")],

@@ -1,7 +1,7 @@
 // /admin/mailboxes: finds mailboxes and groups, shows a mailbox (?mailbox=uid), ends unfinished uploads of strangers.
 
 import { Field, Notice, Problem, Waiting, html } from "../ui.js";
-import { F, T, bytes, count, list as inWords, when } from "../i18n.js";
+import { F, N, T, bytes, list as inWords, when } from "../i18n.js";
 import { Table, ask, showConsole, useLive } from "./console.js";
 import { Facts, Find, Found, query } from "./find.js";
 import { Action } from "./reasons.js";
@@ -14,14 +14,14 @@ showConsole("mailboxes", () => (shown ? html`<${Mailbox} uid=${shown} />` : html
 const choices = () => [["link", T("Beginning of the link")], ["person", T("Person (uid or address)")], ["organization", T("Organization (uid or hostname)")]];
 
 /** @param {number} number @param {number} size */
-const unfinished = (number, size) => (number > 0 ? F("%s in %s uploads", bytes(size), count(number)) : "");
+const unfinished = (number, size) => (number > 0 ? N("%2$s in %1$d upload", "%2$s in %1$d uploads", number, bytes(size)) : "");
 
 function Mailboxes() {
   const search = (query.get("search") ?? "").trim(), by = query.get("by") ?? "link";
   const row = (/** @type {any} */ m) => html`<tr key=${m.kind + m.uid}>
     <th scope="row" class="break">${m.kind === "mailbox" ? html`<a href=${`/admin/mailboxes?mailbox=${m.uid}`}>${m.link ?? m.email ?? m.uid}</a>` : m.link ?? m.name}
       ${m.absent && html` <span class="badge warn">${T("Absent")}</span>`}</th>
-    <td class="break">${m.kind === "mailbox" ? m.email : F("Group of %s mailboxes", count(m.members))}<span class="hint block">${m.name}</span></td>
+    <td class="break">${m.kind === "mailbox" ? m.email : N("Group of %d mailbox", "Group of %d mailboxes", m.members)}<span class="hint block">${m.name}</span></td>
     <td>${m.organization?.name}</td><td>${unfinished(m.reservations, m.bytes)}</td></tr>`;
   return html`<section class="card stack">
     <${Find} page="mailboxes" choices=${choices()} label=${T("Search for")} />

@@ -60,7 +60,7 @@ const About = ({ of: p, who }) => html`<section class="card"><h2>${who} ${p.oper
   <${Facts} of=${[
     ["UID", html`<code>${p.uid}</code>`],
     ...p.emails.map((/** @type {any} */ e) => [T("Email address"), html`${e.email} ${!e.verified && html`<span class="badge warn">${T("Address not verified")}</span>`}`]),
-    [T("Organization"), p.organization && (p.organization.name ?? p.organization.uid)], [T("Rights"), p.organization && inWords(p.roles.map(roleName))],
+    [T("Organization"), p.organization && html`<a href=${`/admin/organizations?organization=${p.organization.uid}`}>${p.organization.name ?? p.organization.uid}</a>`], [T("Rights"), p.organization && inWords(p.roles.map(roleName))],
     [T("Created"), when(p.createdAt)], [T("Last sign-in"), when(p.lastLoginAt)], [T("Time zone"), p.timeZone],
     [T("Transfers"), html`<a href=${`/admin/transfers?by=person&search=${p.uid}`}>${T("All transfers of this person")}</a>`],
     [T("Mailbox"), html`<a href=${`/admin/mailboxes?mailbox=${p.uid}`}>${T("Mailbox of this person")}</a>`],

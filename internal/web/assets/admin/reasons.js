@@ -6,9 +6,9 @@ import { useChange } from "./console.js";
 
 /**
  * A button that asks for a reason in a dialog and then posts it to `path`, with `json`. `children`: more fields, whose values `read` makes
- * members of the request. `accept`: the type of the answer, which `onDone` gets.
+ * members of the request. `accept`: the type of the answer. `onDone` gets the answer, and its body when that is JSON.
  * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, accept?: string,
- *   onDone: (answer: Response) => unknown, children?: any}} props
+ *   onDone: (answer: Response, body: any) => unknown, children?: any}} props
  */
 export function Action({ label, question, path, read = () => ({}), kind = "plain", accept, onDone, children = null }) {
   const [open, setOpen] = useState(false);
@@ -19,12 +19,14 @@ export function Action({ label, question, path, read = () => ({}), kind = "plain
 function Because({ label, question, path, read, kind, accept, onDone, onClose, children }) {
   const { change, dialog: proof } = useChange();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const key = useRef("");
   useEffect(() => dialog.current?.showModal(), []);
   const send = useAction(async (values) => {
-    const { response } = await change("POST", path, { json: { reason: values.reason, ...read(values) }, accept });
+    key.current ||= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join(""); // sent again, it creates nothing more
+    const { response, body } = await change("POST", path, { json: { reason: values.reason, ...read(values) }, accept, headers: { "Idempotency-Key": key.current } });
     dialog.current?.close();
     announce(T("Done"));
-    await onDone(response);
+    await onDone(response, body);
   });
   return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${label}>
     <p>${question}</p>
