@@ -86,6 +86,9 @@ func TestMailboxPageIsSmall(t *testing.T) {
 	linked := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+\.js)"`)
 	total := 0
 	for _, m := range linked.FindAllStringSubmatch(ask(t, p, "GET", "/m/demo").body, -1) {
+		if strings.HasSuffix(m[1], "/upload/parts.js") {
+			t.Error("the page loads what only large files need")
+		}
 		res := ask(t, p, "GET", m[1], "Accept-Encoding", "gzip")
 		if res.header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%s is not compressed", m[1])

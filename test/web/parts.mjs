@@ -17,7 +17,7 @@ async function longLine({ delay, rate }) {
     const far = net.connect(Number(new URL(base).port), "127.0.0.1");
     for (const [from, to] of [[near, far], [far, near]]) {
       open.add(from);
-      from.on("error", () => {}).on("close", () => { open.delete(from); to.destroy(); });
+      from.on("error", () => {}).on("close", () => open.delete(from));
       carry(from, to, delay, rate);
     }
   });
@@ -33,19 +33,25 @@ function carry(from, to, delay, rate) {
   const pass = () => {
     timer = undefined;
     for (; queue.length && queue[0].at <= Date.now(); queue.shift()) {
-      if (!to.destroyed) to.write(queue[0].chunk);
-      underWay -= queue[0].chunk.length;
+      const { chunk } = queue[0];
+      if (!chunk) to.end();
+      else if (!to.destroyed) to.write(chunk);
+      underWay -= chunk?.length ?? 0;
     }
     if (queue.length) timer = setTimeout(pass, queue[0].at - Date.now());
     if (underWay < most) from.resume();
   };
+  const later = (at, chunk) => {
+    queue.push({ at, chunk });
+    timer ??= setTimeout(pass, queue[0].at - Date.now());
+  };
   from.on("data", (chunk) => {
     free = Math.max(free, Date.now()) + (chunk.length / rate) * 1000;
-    queue.push({ at: free + delay, chunk });
     underWay += chunk.length;
     if (underWay >= most) from.pause();
-    timer ??= setTimeout(pass, queue[0].at - Date.now());
+    later(free + delay, chunk);
   });
+  from.on("close", () => later(Math.max(free, Date.now()) + delay)); // after what is under way
 }
 
 /** Runs a test on a long line. */
@@ -170,15 +176,45 @@ export async function partsTests() {
     equal([seen.stream, seen.most <= 5], [0, true], "requests");
   }));
 
-  await test("parts: a server without parts gets one stream", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
-    const context = await visitor({ proxy }), big = file("older.bin", 65 * MiB);
-    await refuseParts(context, 404, 404001);
-    const p = await page(context, "/m/demo"), seen = watch(p);
+  await test("parts: more are sent at once while that helps, beside a small file", () => onLine({ delay: 15, rate: 2_000_000 }, async ({ proxy }) => {
+    const p = await page(await visitor({ proxy }), "/m/demo"), seen = watch(p), files = [file("more.bin", 10 * part), file("small.bin", 100_000)];
+    await choose(p, files);
+    await until(p, () => seen.held > 0);
+    if (seen.most > 5) throw new Error(`${seen.most} requests at once at the beginning`);
+    await until(p, () => seen.most > 4); // requests are told some milliseconds after they have ended, so four may be three
+    await fill(p);
+    await deliver(p);
+    equal(await receipt(p), Object.fromEntries(files.map((f) => [f.name, f.sum])), "receipt");
+    equal([seen.parts.length > 10, seen.most < 8], [true, true], `requests, ${seen.most} at once`);
+  }));
+
+  await test("parts: a server without parts, and a page that cannot load the script, send one stream", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
+    for (const spoil of [(context) => refuseParts(context, 404, 404001), (context) => context.route(/\/parts\.js$/, (route) => route.abort())]) {
+      const context = await visitor({ proxy }), big = file("older.bin", 65 * MiB);
+      await spoil(context);
+      const p = await page(context, "/m/demo"), seen = watch(p);
+      await choose(p, [big]);
+      await fill(p);
+      await deliver(p);
+      equal(await receipt(p), { [big.name]: big.sum }, "receipt");
+      equal([seen.parts, seen.stream > 0], [[], true], "requests");
+    }
+  }));
+
+  await test("parts: requests become smaller behind a proxy that answers 413, and a failing part is repeated", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
+    const p = await page(await visitor({ proxy }), "/m/demo"), seen = watch(p), big = file("limited.bin", 65 * MiB);
+    let failures = 0;
+    await p.route(/\/parts\/\d+$/, (route) => {
+      const [, from, to] = /bytes (\d+)-(\d+)/.exec(route.request().headers()["content-range"]);
+      if (to - from >= 3 * MiB) return route.fulfill({ status: 413, body: "too large" });
+      if (/\/2$/.test(route.request().url()) && failures++ < 2) return failures > 1 ? route.abort() : route.fulfill({ status: 502, body: "" });
+      return route.continue();
+    });
     await choose(p, [big]);
     await fill(p);
     await deliver(p);
     equal(await receipt(p), { [big.name]: big.sum }, "receipt");
-    equal([seen.parts, seen.stream > 0], [[], true], "requests");
+    equal([seen.stream, failures > 2], [0, true], "requests");
   }));
 
   await test("parts: the page waits while the server joins them, and says so", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {

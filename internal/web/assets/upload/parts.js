@@ -138,7 +138,7 @@ class Sender {
     if (!going()) return;
     item.problem = "";
     if (plan) item.held = item.size;
-    else if (this.size) item.held = 0; // the plan is gone, and cannot be made again
+    else if (this.size) await upload.patiently(() => upload.readOffset(item), going); // the plan is gone, and cannot be made again
   }
 
   /** Begins with a plan, while nothing is being sent. @param {Plan} plan */
