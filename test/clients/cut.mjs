@@ -17,6 +17,7 @@ net.createServer((client) => {
     if (cuts < most && sent >= every * (cuts + 1)) {
       cuts++;
       console.log(`cut ${cuts} after ${sent} bytes`);
+      client.pause(); // what came after the half that is dropped would look like its successor
       server.write(data.subarray(0, data.length >> 1), end);
       return;
     }
