@@ -49,6 +49,11 @@ network 5
 node test/uploads/tus.mjs "${site[@]}" "$work/file" "$work/state.json"
 [ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"
 
+step "tus-js-client: $SIZE MB in three uploads at once, cuts, and a later upload that goes on"
+network 5
+node test/uploads/tus.mjs "${site[@]}" "$work/file" "$work/parallel.json" parallel
+[ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"
+
 step "the curl example of docs/uploads.md"
 head -c 3000000 /dev/urandom >"$work/report.pdf"
 reserve

@@ -1601,6 +1601,9 @@ type UploadChecksum = string
 // UploadComplete defines model for UploadComplete.
 type UploadComplete = string
 
+// UploadConcat defines model for UploadConcat.
+type UploadConcat = string
+
 // UploadDeferLength defines model for UploadDeferLength.
 type UploadDeferLength = int
 
@@ -1615,6 +1618,9 @@ type UploadOffset = int
 
 // BadRange defines model for BadRange.
 type BadRange = Error
+
+// Concatenated defines model for Concatenated.
+type Concatenated = Error
 
 // Confirmed defines model for Confirmed.
 type Confirmed = Error
@@ -1866,6 +1872,9 @@ type CreateTusUploadParams struct {
 
 	// UploadMetadata Pairs of a key and a value in base64, separated by commas, up to 4096 bytes: filename, relativePath, clientId. Others, filetype too, are only repeated by HEAD; the type of a file is found by its content and name.
 	UploadMetadata *UploadMetadata `json:"Upload-Metadata,omitempty"`
+
+	// UploadConcat `partial`, or `final;` and the URLs of up to 100 partial uploads, separated by one space. A final upload has no Upload-Length.
+	UploadConcat *UploadConcat `json:"Upload-Concat,omitempty"`
 
 	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
 	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
@@ -7563,15 +7572,26 @@ func NewCreateTusUploadRequestWithBody(server string, uid ReservationUID, params
 			req.Header.Set("Upload-Metadata", headerParam3)
 		}
 
-		if params.UploadChecksum != nil {
+		if params.UploadConcat != nil {
 			var headerParam4 string
 
-			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Upload-Checksum", *params.UploadChecksum, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "Upload-Concat", *params.UploadConcat, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
 			if err != nil {
 				return nil, err
 			}
 
-			req.Header.Set("Upload-Checksum", headerParam4)
+			req.Header.Set("Upload-Concat", headerParam4)
+		}
+
+		if params.UploadChecksum != nil {
+			var headerParam5 string
+
+			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "Upload-Checksum", *params.UploadChecksum, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Upload-Checksum", headerParam5)
 		}
 
 	}

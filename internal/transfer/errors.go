@@ -106,6 +106,9 @@ var (
 	// ErrNoDownloadAnyway: only the owner of the transfer may download a held object, where the organization allows it.
 	ErrNoDownloadAnyway = fault.New(403093, "anyway: only the owner may download a held file, and only where the organization allows it")
 
+	// ErrConcatenated: the upload is a final one of tus, or a partial one that a final one is made of.
+	ErrConcatenated = fault.New(403094, "a final upload and the partial ones it is made of cannot be changed; delete the final one to start over")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.
@@ -133,6 +136,8 @@ var (
 	ErrJoining = fault.New(409022).WithRetryAfter(time.Second)
 	// ErrOtherWay: the object is uploaded in parts and the request is one stream, or the reverse.
 	ErrOtherWay = fault.New(409023)
+	// ErrPartial: a final upload names a partial one that lacks bytes, or that another final one has used.
+	ErrPartial = fault.New(409024)
 
 	// ErrRange: the range is outside the object. See OffsetError.
 	ErrRange = fault.ErrBadRange

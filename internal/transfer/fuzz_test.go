@@ -3,6 +3,7 @@ package transfer_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,6 +84,24 @@ func FuzzUploadMetadata(f *testing.F) {
 		}
 		if again, ok := transfer.ParseUploadMetadata(got.Header); !ok || again != got {
 			t.Errorf("%q: %+v, then %+v", header, got, again)
+		}
+	})
+}
+
+// FuzzUploadConcat checks that what HEAD repeats of Upload-Concat is visible ASCII, and that a final upload has 1 to MaxPartials URLs.
+func FuzzUploadConcat(f *testing.F) {
+	f.Add("partial")
+	f.Add("final;/files/a https://example.com/files/b")
+	f.Add("final; a")
+	f.Fuzz(func(t *testing.T, header string) {
+		urls, ok := transfer.ParseUploadConcat([]string{header})
+		switch {
+		case !ok && urls != nil, len(urls) > transfer.MaxPartials:
+			t.Errorf("%q: %t, %q", header, ok, urls)
+		case ok && urls == nil && header != "partial":
+			t.Errorf("%q is a partial upload", header)
+		case ok && urls != nil && (header != "final;"+strings.Join(urls, " ") || slices.ContainsFunc([]byte(header), func(c byte) bool { return c < ' ' || c > '~' })):
+			t.Errorf("%q has the URLs %q", header, urls)
 		}
 	})
 }

@@ -12,6 +12,7 @@ const (
 
 	MaxParts    = 1_000 // parts of an object
 	PartsAtOnce = 6     // of an object, on one replica
+	MaxPartials = 100   // partial uploads of a final one, and of a reservation without a final one
 
 	maxVanityLink = 64  // bytes
 	maxClientID   = 128 // bytes

@@ -116,6 +116,10 @@ type Object struct {
 	Downloads      int64
 	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers
 	UploadMetadata string    // as the tus client sent it
+	Partial        bool      // a partial upload of tus (contract 4.25): in no list, never delivered
+	Final          id.Object // of a partial upload: the object that is made of it; zero: none yet
+	Concatenated   bool      // a final upload of tus: it is made of partial ones
+	UploadConcat   string    `db:"-"` // of a final upload, as the client sent it; set where an upload begins or answers
 	Scan           *Scan     // nil: unscanned
 	Withheld       bool      `db:"-"` // the transfer does not give its bytes
 }
@@ -125,7 +129,7 @@ const emptyObject = 1000
 
 // MetadataBytes returns how much volume the object counts beside its bytes (contract 4.8).
 func (o Object) MetadataBytes() int64 {
-	n := int64(len(o.Name) + len(o.ClientID) + len(o.UploadMetadata))
+	n := int64(len(o.Name) + len(o.ClientID) + len(o.UploadMetadata) + len(o.UploadConcat))
 	if o.IntendedSize == 0 || o.Deferred {
 		n = max(n, emptyObject)
 	}

@@ -75,6 +75,25 @@ func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 	return sum, true
 }
 
+// ParseUploadConcat parses the header Upload-Concat of tus: "partial", or "final;" and the URLs of 1 to MaxPartials partial uploads, separated
+// by one space. urls are nil for a partial upload.
+func ParseUploadConcat(values []string) (urls []string, ok bool) {
+	if len(values) != 1 {
+		return nil, false
+	}
+	list, final := strings.CutPrefix(values[0], "final;")
+	if !final {
+		return nil, values[0] == "partial"
+	}
+	for url := range strings.SplitSeq(list, " ") {
+		if !visible(url) || len(urls) == MaxPartials {
+			return nil, false
+		}
+		urls = append(urls, url)
+	}
+	return urls, true
+}
+
 // ParseIntegerField parses a header that is one Integer of structured fields (RFC 9651), not negative. Parameters are ignored.
 func ParseIntegerField(values []string) (int64, bool) {
 	item, err := httpsfv.UnmarshalItem(values)

@@ -13,7 +13,7 @@ import (
 var covered = map[string][]string{
 	"identity": {"400033", "403016", "404004", "404005", "404007", "404008", "404010", "404012", "404013", "404014", "404015", "404016",
 		"400060", "400061", "400062", "400063", "400064", "400065", "403053"},
-	"transfer": {"409022", "409023"}, // upload/retry.js has a sentence for 409022; for 409023 the status is enough
+	"transfer": {"403094", "409022", "409023", "409024"}, // upload/retry.js has a sentence for 409022; pages get no other
 }
 
 // Every error that a domain declares has a sentence in errors.js, and every sentence belongs to a declared error.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -175,5 +176,40 @@ func TestPartsRemoved(t *testing.T) {
 	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
 	if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body, again.data) {
 		t.Error("the file differs")
+	}
+}
+
+// TestConcatenation: Sam sends three partial uploads of tus to two replicas, and the server makes one file of them in the bucket.
+func TestConcatenation(t *testing.T) {
+	t.Parallel()
+	for _, encryption := range []string{"off", "on"} {
+		t.Run("encryption "+encryption, func(t *testing.T) {
+			t.Parallel()
+			where := storage(t)
+			bucket, sealed := testkit.Env("CONSIGN_STORAGE_URL", where), testkit.Env("CONSIGN_STORAGE_ENCRYPTION", encryption)
+			first := testkit.New(t, bucket, sealed)
+			second := testkit.New(t, testkit.Beside(first), bucket, sealed, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
+			ann := mailboxOf(first)
+			u := reserve(t, first, "ann-box", random(23*mib+11))
+			u.sam.Delete(u.reservation + "/objects/a").Want(http.StatusNoContent)
+			sam := u.sam.With("Tus-Resumable", "1.0.0")
+			var urls []string
+			for i, cut := range [][2]int{{0, 9 * mib}, {9 * mib, 9*mib + 1}, {9*mib + 1, len(u.data)}} {
+				made := sam.With("Upload-Concat", "partial").With("Upload-Length", fmt.Sprint(cut[1]-cut[0])).Post(u.reservation+"/tus", nil).Want(http.StatusCreated)
+				urls = append(urls, made.Header.Get("Location"))
+				p := sam
+				if i%2 == 1 {
+					p = sam.At(second)
+				}
+				p.With("Content-Type", "application/offset+octet-stream").With("Upload-Offset", "0").Patch(strings.TrimPrefix(urls[i], first.URL), u.data[cut[0]:cut[1]]).Want(http.StatusNoContent)
+			}
+			sam.With("Upload-Concat", "final;"+strings.Join(urls, " ")).With("Upload-Metadata", "filename YS5iaW4=").Post(u.reservation+"/tus", nil).Want(http.StatusCreated)
+			download(t, first, ann, confirmJoined(t, u), u.data)
+			poll.Until(t, "the partial uploads are removed", func() bool { // not before the leases of their writers have ended
+				run(t, first, content.PurgeBytesJob)
+				all := kept(t, where)
+				return len(all) == 1 && all[0].Finished
+			})
+		})
 	}
 }

@@ -39,10 +39,16 @@ export async function patient(target, options) {
   }
 }
 
-export async function call(method, target, token, body) {
+// call sends a request, and repeats it as often as the server says when: three sign-ins are allowed at once, and a confirm waits for copies.
+export async function call(method, target, token, body, tries = 30) {
   const headers = { Accept: 'application/json', ...(token && { Authorization: `Bearer ${token}` }), ...(body && { 'Content-Type': 'application/json' }) }
   const answer = await patient(target, { method, headers, body: body && JSON.stringify(body) })
   const text = await answer.text()
+  const wait = answer.headers.get('Retry-After')
+  if (!answer.ok && wait && tries > 0) {
+    await new Promise((done) => { setTimeout(done, wait * 1000) })
+    return call(method, target, token, body, tries - 1)
+  }
   assert.ok(answer.ok, `${method} ${target} answered ${answer.status}: ${text}`)
   return { ...(text ? JSON.parse(text) : {}), bearer: answer.headers.get('Authorization')?.replace(/^Bearer /, '') }
 }

@@ -629,6 +629,10 @@ export interface paths {
          *     name is `filename` of Upload-Metadata, or `relativePath` when that ends with it. With the key `clientId` of Upload-Metadata, an
          *     addition, the request can be repeated. An upload can go on with PUT of content or another protocol, and the other way round.
          *     Confirm the reservation when all uploads are complete.
+         *
+         *     With `Upload-Concat: partial` the upload is a part of a file: no list shows it. With `Upload-Concat: final;` and the URLs of such
+         *     uploads, and without a body, the request makes the file of them, in this order. The server copies the bytes; until it has,
+         *     the confirm is 409022. The partial uploads are complete, of the same reservation, and used once.
          */
         post: operations["createTusUpload"];
         delete?: never;
@@ -670,7 +674,7 @@ export interface paths {
         /**
          * Where an upload with tus goes on
          * @description Any object of the reservation is an upload, however it was attached. A request that still writes it is ended first, so that the
-         *     next PATCH can go on at the offset.
+         *     next PATCH can go on at the offset. A final upload has no Upload-Offset until it has all bytes.
          */
         head: operations["headTusUpload"];
         /**
@@ -2760,6 +2764,26 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description A final upload of tus has used this partial one; delete the final one (403094) */
+        Concatenated: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": 403094,
+                 *         "message": "This request is forbidden.",
+                 *         "details": [
+                 *           "a final upload and the partial ones it is made of cannot be changed; delete the final one to start over"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description It does not exist, was deleted, or is not for this caller and host: 404001 */
         NotFound: {
             headers: {
@@ -2882,6 +2906,11 @@ export interface components {
          */
         UploadMetadata: string;
         /**
+         * @description `partial`, or `final;` and the URLs of up to 100 partial uploads, separated by one space. A final upload has no Upload-Length.
+         * @example partial
+         */
+        UploadConcat: string;
+        /**
          * @description `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
          * @example sha256 n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=
          */
@@ -2947,6 +2976,8 @@ export interface components {
         "Upload-Offset": number;
         /** @description When the reservation expires, as an HTTP date */
         "Upload-Expires": string;
+        /** @description Of a partial or final upload: as the client sent it */
+        "Upload-Concat": string;
         /** @description Capacity of the bucket of which this request took a token. Absent when limits are off. */
         "X-RateLimit-Limit": number;
         /** @description Tokens left in the bucket. */
@@ -4892,7 +4923,7 @@ export interface operations {
             204: components["responses"]["Done"];
             400: components["responses"]["Failure"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["Concatenated"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
             409: components["responses"]["Confirmed"];
@@ -4927,6 +4958,11 @@ export interface operations {
                  */
                 "Upload-Metadata"?: components["parameters"]["UploadMetadata"];
                 /**
+                 * @description `partial`, or `final;` and the URLs of up to 100 partial uploads, separated by one space. A final upload has no Upload-Length.
+                 * @example partial
+                 */
+                "Upload-Concat"?: components["parameters"]["UploadConcat"];
+                /**
                  * @description `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
                  * @example sha256 n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg=
                  */
@@ -4953,6 +4989,7 @@ export interface operations {
                     Location: components["headers"]["Location"];
                     "Tus-Resumable": components["headers"]["Tus-Resumable"];
                     "Upload-Offset": components["headers"]["Upload-Offset"];
+                    "Upload-Concat": components["headers"]["Upload-Concat"];
                     "Upload-Expires": components["headers"]["Upload-Expires"];
                     [name: string]: unknown;
                 };
@@ -5001,7 +5038,7 @@ export interface operations {
             };
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
-            /** @description The reservation is confirmed (409010), another object has the clientId (409011), or a newer request took over (409012) */
+            /** @description The reservation is confirmed (409010), another object has the clientId (409011), a newer request took over (409012), or a partial upload is incomplete or used (409024) */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5221,7 +5258,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), or the mailbox does not accept such content (403040; the object is deleted) */
+            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), the mailbox does not accept such content (403040; the object is deleted), or it is a final upload, or a partial one that a final one has used (403094) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5384,7 +5421,7 @@ export interface operations {
             };
             400: components["responses"]["Failure"];
             401: components["responses"]["Unauthenticated"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["Concatenated"];
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
             409: components["responses"]["Confirmed"];
@@ -5497,6 +5534,7 @@ export interface operations {
                     "Upload-Defer-Length"?: number;
                     /** @description As the client sent it */
                     "Upload-Metadata"?: string;
+                    "Upload-Concat": components["headers"]["Upload-Concat"];
                     "Upload-Expires": components["headers"]["Upload-Expires"];
                     [name: string]: unknown;
                 };
@@ -5610,7 +5648,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), or the mailbox does not accept such content (403040; the object is deleted) */
+            /** @description A volume is used up (403031, 403032, 403034, 403071, 403072), the mailbox does not accept such content (403040; the object is deleted), or it is a final upload, or a partial one that a final one has used (403094) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6400,7 +6438,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The monthly volume of the owner (403031) or of the subscription (403032) or the subscription's storage (403034) is used up, or the mailbox does not accept such content (403040; the object is deleted) */
+            /** @description The monthly volume of the owner (403031) or of the subscription (403032) or the subscription's storage (403034) is used up, the mailbox does not accept such content (403040; the object is deleted), or it is a final upload of tus, or a partial one that a final one has used (403094) */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6826,7 +6864,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthenticated"];
-            /** @description The monthly volume of the owner (403031) or of the subscription (403032) or the subscription's storage (403034) is used up, or the mailbox does not accept such content (403040; the object is deleted) */
+            /** @description The monthly volume of the owner (403031) or of the subscription (403032) or the subscription's storage (403034) is used up, the mailbox does not accept such content (403040; the object is deleted), or it is a final upload of tus, or a partial one that a final one has used (403094) */
             403: {
                 headers: {
                     [name: string]: unknown;

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding"
@@ -30,7 +31,7 @@ const (
 	joinsAtOnce = 8
 )
 
-// joinJob joins the parts of an object that are all held.
+// joinJob joins the parts of an object that are all held, or the partial uploads that it is made of.
 type joinJob struct {
 	Reservation id.Reservation `json:"reservation"`
 	ClientID    string         `json:"clientId"`
@@ -124,7 +125,7 @@ func (s *Service) joinSome(ctx context.Context, o joinJob) error {
 var (
 	errJoining = errors.New("another run joins the parts")
 	errMore    = errors.New("more parts can be joined")
-	errGone    = errors.New("the bytes of parts are not held any more")
+	errGone    = errors.New("the bytes of parts or partial uploads are not held any more")
 )
 
 // joining is one run of join. It has the writer lease of the object.
@@ -139,15 +140,23 @@ type joining struct {
 	joined   int64 // bytes
 	saved    int64
 	at       time.Time // of the last save
+
+	out blob.Writer // of the object, while the run copies partial uploads into it
 }
 
-// join reads complete parts from the first one that is not joined on, and saves the sums over them, until late says so. It finishes the object in the store when it is complete.
+// join reads complete parts, or partial uploads, from the first one that is not joined on, and saves the sums over them, until late says so.
+// It finishes the object in the store when it is complete.
 // Errors: errJoining, errMore; transfer.ErrMIMEType when the mailbox does not accept the content, which is deleted.
 func (s *Service) join(ctx context.Context, o joinJob, late func() bool) error {
 	j, err := s.beginJoin(ctx, o)
 	if err != nil || j == nil {
 		return err
 	}
+	ctx, release, err := j.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	failure := j.run(ctx, late)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 	defer cancel()
@@ -156,7 +165,10 @@ func (s *Service) join(ctx context.Context, o joinJob, late func() bool) error {
 		return (&session{s: s, row: j.row, scope: postgres.Scope{Host: postgres.AnyHost}}).deleteObject(ctx, failure)
 	case errors.Is(failure, errGone):
 		s.log.Warn("upload in parts starts over: the store does not hold what the database claims", "object", j.row.UID.String(), "error", failure)
-		return j.drop(ctx)
+		return j.drop(ctx, true)
+	case errors.Is(failure, errRestart):
+		s.log.Warn("partial uploads are copied again: the store does not hold what the database claims", "object", j.row.UID.String(), "error", failure)
+		return cmp.Or(j.drop(ctx, false), errMore)
 	case failure != nil && !errors.Is(failure, errMore):
 		return errors.Join(failure, j.save(ctx, true))
 	}
@@ -166,13 +178,14 @@ func (s *Service) join(ctx context.Context, o joinJob, late func() bool) error {
 	if j.joined < j.row.IntendedSize {
 		return failure
 	}
+	j.close()
 	if err := s.blobs.Finish(ctx, blob.ObjectKey(j.row.UID), j.row.IntendedSize); err != nil { // the first download repeats it
 		s.log.Warn("object not finished in the store yet", "object", j.row.UID.String(), "error", err)
 	}
 	return nil
 }
 
-// beginJoin takes the lease of an object of parts; nil when there is nothing to join.
+// beginJoin takes the lease of an object of parts or partial uploads; nil when there is nothing to join.
 // Errors: errJoining.
 func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
 	var j *joining
@@ -181,7 +194,7 @@ func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
 		switch {
 		case err != nil:
 			return err
-		case !u.Transfer.IsZero(), u.PartSize == 0, u.Complete():
+		case !u.Transfer.IsZero(), u.PartSize == 0 && !u.Concatenated, u.Complete():
 			return nil
 		case time.Now().Before(u.LeaseUntil):
 			return errJoining
@@ -202,7 +215,7 @@ func (s *Service) beginJoin(ctx context.Context, o joinJob) (*joining, error) {
 }
 
 // run joins parts until it must end. It looks for parts that were completed meanwhile.
-// Errors: errMore, errGone, transfer.ErrMIMEType.
+// Errors: errMore, errGone, errRestart, transfer.ErrMIMEType.
 func (j *joining) run(ctx context.Context, late func() bool) error {
 	front, err := j.front(ctx)
 	if err != nil || front <= j.joined {
@@ -229,8 +242,11 @@ func (j *joining) run(ctx context.Context, late func() bool) error {
 }
 
 // open opens the object where its bytes are not joined yet; nil when the store reads it only once all parts are held.
-// Errors: errGone.
-func (j *joining) open(ctx context.Context, front int64) (blob.Reader, error) {
+// Errors: errGone, errRestart.
+func (j *joining) open(ctx context.Context, front int64) (io.ReadCloser, error) {
+	if j.row.Concatenated {
+		return j.openPartials(ctx)
+	}
 	defer j.keepLease(ctx)()
 	r, err := j.s.blobs.OpenPlanned(ctx, blob.ObjectKey(j.row.UID), front, j.row.IntendedSize)
 	switch {
@@ -269,8 +285,11 @@ func (j *joining) keepLease(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// front returns up to where all parts are complete.
+// front returns up to where all parts are complete. Partial uploads are, from the beginning.
 func (j *joining) front(ctx context.Context) (int64, error) {
+	if j.row.Concatenated {
+		return j.row.IntendedSize, nil
+	}
 	parts, err := j.s.store.Parts(ctx, j.row.UID)
 	if err != nil {
 		return 0, err
@@ -295,17 +314,22 @@ func (j *joining) step(ctx context.Context, r io.Reader, front int64) error {
 	p := (*pooled)[:min(int64(len(*pooled)), front-j.joined)]
 	n, err := io.ReadFull(r, p)
 	if err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) || errors.Is(err, blob.ErrNotFound) {
 			return fmt.Errorf("%w at byte %d: %w", errGone, j.joined+int64(n), err)
 		}
 		return storageError("read parts", err)
 	}
+	n, failure := j.write(ctx, p)
+	p = p[:n]
 	j.whole.Write(p)
 	j.crc = crc32.Update(j.crc, crc32.IEEETable, p)
 	if j.mimeType == "" && len(j.head) < transfer.SniffBytes {
 		j.head = append(j.head, p[:min(n, transfer.SniffBytes-len(j.head))]...)
 	}
 	j.joined += int64(n)
+	if failure != nil {
+		return failure
+	}
 	if err := j.sniffType(); err != nil {
 		return err
 	}
@@ -331,6 +355,9 @@ func (j *joining) sniffType() error {
 // save saves what is joined, and renews the lease, or ends it when this is the last call.
 // Errors: errJoining when the lease is lost.
 func (j *joining) save(ctx context.Context, last bool) error {
+	if err := j.sync(); err != nil {
+		return err
+	}
 	state, err := j.whole.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("save SHA-256 state: %w", err)
@@ -348,23 +375,37 @@ func (j *joining) save(ctx context.Context, last bool) error {
 	case p.SHA256 != nil:
 		p.Lease = leaseToFinish
 	}
-	ours, err := j.s.store.SaveJoined(ctx, p)
+	at := time.Now()
+	ours, err := j.store(ctx, p)
 	if err == nil && !ours {
 		err = errJoining
 	}
 	if err == nil {
-		j.saved, j.at = j.joined, time.Now()
+		j.saved, j.at = j.joined, at
 	}
 	return err
 }
 
-// drop gives up the plan of an object whose bytes are lost: the client plans it again.
-func (j *joining) drop(ctx context.Context) error {
+// nearLeaseEnd reports whether the lease must be renewed before anything is written.
+func (j *joining) nearLeaseEnd() bool { return time.Since(j.at) > leaseTime-leaseMargin }
+
+// drop gives up what is joined of an object. When bytes are lost, it also gives up its plan, which the client makes again, or its partial
+// uploads: then the client deletes the object.
+func (j *joining) drop(ctx context.Context, lost bool) error {
 	return j.s.store.InTx(ctx, func(tx *postgres.Store) error {
 		u, err := tx.LockUpload(ctx, j.row.Reservation, j.row.ClientID, postgres.Scope{Host: postgres.AnyHost, Now: j.s.now()})
-		if err != nil || u.PartSize == 0 || u.Complete() || u.UID != j.row.UID {
+		if err != nil || u.PartSize == 0 && !u.Concatenated || u.Complete() || u.UID != j.row.UID {
 			return err
 		}
-		return tx.ResetObject(ctx, u, false)
+		var refund postgres.Refund
+		if u.Concatenated && lost {
+			if refund, err = j.s.DeletePartials(ctx, tx, u.Reservation, u.UID); err != nil {
+				return err
+			}
+		}
+		if err := tx.ResetObject(ctx, u, false); err != nil {
+			return err
+		}
+		return tx.GiveBack(ctx, refund)
 	})
 }

@@ -26,11 +26,13 @@ var (
 )
 
 // choosePart returns the row that a request advances: that of a locked object, or of its part.
-// Errors: transfer.ErrOtherWay, transfer.ErrNotFound, transfer.ErrConfirmed.
+// Errors: transfer.ErrOtherWay, transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrConcatenated.
 func choosePart(ctx context.Context, tx *postgres.Store, u postgres.Upload, number int) (postgres.Upload, error) {
 	switch {
 	case !u.Transfer.IsZero():
 		return u, transfer.Confirmed(u.Transfer)
+	case u.Concatenated, !u.Final.IsZero():
+		return u, transfer.ErrConcatenated
 	case number == 0 && u.PartSize > 0:
 		return u, errInParts
 	case number == 0:
@@ -47,7 +49,7 @@ func choosePart(ctx context.Context, tx *postgres.Store, u postgres.Upload, numb
 
 // PlanParts makes an object one that is uploaded in parts of a size, a multiple of blob.Granule, and reports whether it was none. The store
 // may need larger parts. An object has one plan: when it has another one, that stays.
-// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrOtherWay,
+// Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrOtherWay, transfer.ErrConcatenated,
 // transfer.ErrStorageFull, fault.ErrInvalid, fault.ErrUnavailable.
 func (s *Service) PlanParts(ctx context.Context, to Target, partSize int64) (made bool, err error) {
 	var u postgres.Upload
@@ -62,6 +64,8 @@ func (s *Service) PlanParts(ctx context.Context, to Target, partSize int64) (mad
 		switch {
 		case !u.Transfer.IsZero():
 			return transfer.Confirmed(u.Transfer)
+		case u.Concatenated, !u.Final.IsZero():
+			return transfer.ErrConcatenated
 		case u.PartSize > 0:
 			return nil
 		case u.Deferred, u.IntendedSize == 0:
@@ -140,7 +144,7 @@ func (w *session) save(ctx context.Context, p postgres.Progress) (ours bool, err
 		if w.allHeld, err = tx.PartsHeld(ctx, w.row.UID); err != nil || !w.allHeld {
 			return err
 		}
-		return w.s.jobs.Enqueue(ctx, tx.Tx(), joinJob{Reservation: w.row.Reservation, ClientID: w.row.ClientID})
+		return w.s.JoinLater(ctx, tx, w.row.Reservation, w.row.ClientID)
 	})
 	return ours, err
 }

@@ -76,7 +76,7 @@ const (
 // transfer.ErrBodyLength, transfer.ErrDigest, transfer.ErrOvertaken, transfer.ErrMIMEType, transfer.ErrPersonalVolume,
 // transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume, transfer.ErrMailboxUnconfirmed, transfer.ErrClientUnconfirmed,
 // transfer.ErrStorageFull, transfer.ErrStopping, transfer.ErrReservationUploads, transfer.ErrClientUploads,
-// transfer.ErrUploads, transfer.ErrOtherWay, fault.ErrUnavailable.
+// transfer.ErrUploads, transfer.ErrOtherWay, transfer.ErrConcatenated, fault.ErrUnavailable.
 func (s *Service) Upload(ctx context.Context, to Target, in Part) (transfer.Object, error) {
 	o, err := s.upload(ctx, to, in)
 	var refusal *fault.Error

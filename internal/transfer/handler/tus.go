@@ -20,7 +20,7 @@ import (
 // The protocol tus 1.0 (https://tus.io) over the same objects as PUT of content.
 const (
 	tusVersion    = "1.0.0"
-	tusExtensions = "creation,creation-with-upload,creation-defer-length,checksum,termination,expiration"
+	tusExtensions = "creation,creation-with-upload,creation-defer-length,checksum,termination,expiration,concatenation"
 	tusAlgorithms = "sha256"
 	typeTus       = "application/offset+octet-stream"
 )
@@ -87,9 +87,12 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	file, named, err := tusFile(r)
+	file, partials, named, err := tusFile(r, uid)
 	if err != nil {
 		return err
+	}
+	if partials != nil {
+		return h.concatenateTus(w, r, uid, file, named, partials)
 	}
 	in, err := tusPart(r, 0)
 	if err != nil {
@@ -115,11 +118,36 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// tusFile returns the file that a request to create announces. named says that the client chose its clientId.
-func tusFile(r *http.Request) (file service.Attachment, named bool, err error) {
+// concatenateTus handles the creation of a final upload: a file that is made of partial uploads.
+func (h *Handler) concatenateTus(w http.ResponseWriter, r *http.Request, uid id.Reservation, file service.Attachment, named bool, partials []string) error {
+	o, err := h.service.Concatenate(r.Context(), caller(r), uid, file, named, partials)
+	if err != nil {
+		return tusAnswer(w, err)
+	}
+	w.Header().Set("Location", h.uploadLocation(r, uid, o.ClientID, "tus"))
+	tusState(w, o)
+	w.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+// tusFile returns the file that a request to create announces. named says that the client chose its clientId. partials are the client ids of
+// the partial uploads that a final upload is made of; nil: it is none.
+func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, partials []string, named bool, err error) {
 	var problems fault.Problems
 	length, deferred := r.Header.Values("Upload-Length"), r.Header.Get("Upload-Defer-Length")
+	if concat := r.Header.Values("Upload-Concat"); len(concat) > 0 {
+		partials = tusPartials(&problems, r, uid, concat)
+		file.Partial = partials == nil
+	}
 	switch {
+	case partials != nil:
+		if len(length) > 0 || deferred != "" {
+			problems.Add("Upload-Length", "must be left out: a final upload has the sum of its partial uploads")
+		}
+		if r.ContentLength != 0 {
+			problems.Add("body", "must be empty: a final upload has the bytes of its partial uploads")
+		}
+		file.Concat = r.Header.Get("Upload-Concat")
 	case deferred != "" && (deferred != "1" || len(length) > 0):
 		problems.Add("Upload-Defer-Length", "must be 1, without Upload-Length")
 	case deferred == "1":
@@ -132,9 +160,6 @@ func tusFile(r *http.Request) (file service.Attachment, named bool, err error) {
 	default:
 		problems.Add("Upload-Length", "is required, or Upload-Defer-Length: 1")
 	}
-	if r.Header.Get("Upload-Concat") != "" {
-		problems.Add("Upload-Concat", "is not supported; see Tus-Extension of OPTIONS")
-	}
 	described, ok := transfer.ParseUploadMetadata(strings.Join(r.Header.Values("Upload-Metadata"), ","))
 	if !ok {
 		problems.Add("Upload-Metadata", "must be pairs KEY BASE64, separated by commas, of up to 4096 bytes, each key once")
@@ -145,9 +170,33 @@ func tusFile(r *http.Request) (file service.Attachment, named bool, err error) {
 	}
 	if file.ClientID == "" {
 		file.ClientID = id.New[id.Object]().String()
-		return file, false, problems.Err()
+		return file, partials, false, problems.Err()
 	}
-	return file, true, problems.Err()
+	return file, partials, true, problems.Err()
+}
+
+// tusPartials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be relative,
+// or have the host that the client knows: what counts is the path behind the reservation.
+func tusPartials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
+	urls, ok := transfer.ParseUploadConcat(concat)
+	if !ok {
+		problems.Add("Upload-Concat", fmt.Sprintf("must be partial, or final; and the URLs of 1 to %d partial uploads, separated by spaces", transfer.MaxPartials))
+		return nil
+	}
+	var clientIDs []string
+	for i, raw := range urls {
+		path := ""
+		if u, err := r.URL.Parse(raw); err == nil {
+			path = u.Path
+		}
+		_, rest, _ := strings.Cut(path, "/reservations/"+uid.String()+"/objects/")
+		clientID, ours := strings.CutSuffix(rest, "/tus")
+		if !ours || !transfer.ValidClientID(clientID) {
+			problems.Add("Upload-Concat", fmt.Sprintf("URL %d is not that of an upload of this reservation", i+1))
+		}
+		clientIDs = append(clientIDs, clientID)
+	}
+	return clientIDs
 }
 
 // headTusUpload handles HEAD of an upload. It ends a request that still writes: its client asks because it has lost that.
@@ -227,9 +276,17 @@ func contentType(r *http.Request) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// tusState sets the headers that tell the state of an upload.
+// tusState sets the headers that tell the state of an upload. A final upload has an offset once it has all bytes.
 func tusState(w http.ResponseWriter, o transfer.Object) {
-	w.Header().Set("Upload-Offset", strconv.FormatInt(o.Held, 10))
+	if !o.Concatenated || o.Complete() {
+		w.Header().Set("Upload-Offset", strconv.FormatInt(o.Held, 10))
+	}
+	switch {
+	case o.Partial:
+		w.Header().Set("Upload-Concat", "partial")
+	case o.UploadConcat != "":
+		w.Header().Set("Upload-Concat", o.UploadConcat)
+	}
 	if !o.ExpiresAt.IsZero() {
 		w.Header().Set("Upload-Expires", o.ExpiresAt.UTC().Format(http.TimeFormat))
 	}

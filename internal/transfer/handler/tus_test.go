@@ -131,7 +131,6 @@ func TestTusPreconditions(t *testing.T) {
 		"no length": {}, "negative": {"Upload-Length", "-1"}, "no number": {"Upload-Length", "1x"}, "both": {"Upload-Length", "1", "Upload-Defer-Length", "1"},
 		"defer 2": {"Upload-Defer-Length", "2"}, "metadata": {"Upload-Length", "1", "Upload-Metadata", "filename !"}, "twice": {"Upload-Length", "1", "Upload-Metadata", "a,a"},
 		"no UTF-8": {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("\xff")}, "clientId": {"Upload-Length", "1", "Upload-Metadata", "clientId " + inBase64("../x")}, "name": {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("a\x00b")},
-		"concat": {"Upload-Length", "1", "Upload-Concat", "partial"},
 	} {
 		p := d
 		for i := 0; i < len(headers); i += 2 {

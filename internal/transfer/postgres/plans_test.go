@@ -48,12 +48,20 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"reservation":     func() error { _, err := s.Reservation(ctx, r, sc); return err },
 			"object":          func() error { _, err := s.Object(ctx, r, "a", sc); return err },
 			"upload":          func() error { _, err := s.LockUpload(ctx, r, "a", sc); return err },
-			"transfer":        func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
-			"sender's link":   func() error { _, err := s.SenderLink(ctx, tr); return err },
-			"access":          func() error { _, err := s.Access(ctx, tr, p, sc); return err },
-			"download":        func() error { _, err := s.Download(ctx, tr, o, p, sc); return err },
-			"link":            func() error { _, err := s.Linked(ctx, key[:], sc); return err },
-			"access by link":  func() error { _, err := s.LinkedAccess(ctx, key[:], sc); return err },
+			"objects by name": func() error { _, err := s.ObjectsNamed(ctx, r, []string{"a", "b"}); return err },
+			"locked by name":  func() error { _, err := s.LockNamed(ctx, r, []string{"a", "b"}); return err },
+			"final upload":    func() error { _, err := s.FinalOf(ctx, r, []string{"a"}); return missing(err) },
+			"used partial":    func() error { _, err := s.UsedPartial(ctx, r, "a", sc); return missing(err) },
+			"partial uploads": func() error { _, err := s.Partials(ctx, o); return err },
+			"charges": func() error {
+				return s.MoveCharges(ctx, Upload{Object: transfer.Object{UID: o}, Payer: Payer{Reservation: r}})
+			},
+			"transfer":       func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
+			"sender's link":  func() error { _, err := s.SenderLink(ctx, tr); return err },
+			"access":         func() error { _, err := s.Access(ctx, tr, p, sc); return err },
+			"download":       func() error { _, err := s.Download(ctx, tr, o, p, sc); return err },
+			"link":           func() error { _, err := s.Linked(ctx, key[:], sc); return err },
+			"access by link": func() error { _, err := s.LinkedAccess(ctx, key[:], sc); return err },
 			"download by link": func() error {
 				_, err := s.LinkedDownload(ctx, key[:], o, sc)
 				return err
@@ -130,6 +138,14 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			}
 		}
 	}
+}
+
+// missing returns nil for an error that says that there is no row.
+func missing(err error) error {
+	if errors.Is(err, transfer.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // find looks for an operator's transfers.

@@ -104,7 +104,7 @@ func (s *Store) RecountStrangers(ctx context.Context, after id.Reservation, limi
 	wrong, err = database.Exec(ctx, s.q, "recount strangers' bytes", `
 		UPDATE transfer.stranger_reservations x SET bytes = n.bytes
 		FROM (
-			SELECT r.uid, r.metadata + (SELECT coalesce(sum(greatest(o.held, `+inParts("o")+`) + o.reserved + o.metadata
+			SELECT r.uid, r.metadata + (SELECT coalesce(sum(CASE WHEN o.final IS NULL THEN greatest(o.held, `+inParts("o")+`) ELSE 0 END + o.reserved + o.metadata
 					+ (SELECT coalesce(sum(p.reserved), 0) FROM transfer.object_parts p WHERE p.object = o.uid)), 0)
 				FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
 			FROM transfer.reservations r WHERE r.uid = ANY ($1)

@@ -36,7 +36,7 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved,
 			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
-			CASE WHEN l.mime_type_filter THEN m.mime_type_filter END AS mime_type_filter,
+			CASE WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
 			coalesce(l.storage_volume_bytes, -1) AS storage_limit,

@@ -82,6 +82,10 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if err := s.checkConfirmable(ctx, tx, r); err != nil {
 		return d, err
 	}
+	refund, err := s.content.DeletePartials(ctx, tx, r.UID, id.Object{}) // no final upload has named them
+	if err != nil {
+		return d, err
+	}
 	if r.Kind == transfer.KindP2P {
 		if err := findRecipients(ctx, tx, r.Recipients); err != nil { // recipients may have created accounts since
 			return d, err
@@ -112,7 +116,7 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if err := s.writeReceipt(ctx, tx, r, d.Transfer, d.first, d.last); err != nil {
 		return d, err
 	}
-	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge}); err != nil {
+	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge, refund: refund}); err != nil {
 		return d, err
 	}
 	d.Unmailed = false // for the owner of the mailbox only
@@ -252,6 +256,7 @@ type announced struct {
 	keys     map[id.Delivery]string // keys in the links of deliveries that are not new
 	lastMail bool                   // the owner of the mailbox gets the last mail of the day
 	charge   int64                  // volume that no request has charged
+	refund   postgres.Refund        // volume of partial uploads that are deleted
 }
 
 // announce queues the mails to the recipients, the upload confirmation with the first files, the audit entry and the event. Between them
@@ -279,6 +284,9 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 		if err := tx.SetMetadata(ctx, r.UID, r.MetadataBytes()); err != nil {
 			return err
 		}
+	}
+	if err := tx.GiveBack(ctx, t.refund); err != nil {
+		return err
 	}
 	if err := s.content.ChargeMetadata(ctx, tx, payer(r.Reservation, r.Facts), t.charge, transfer.Month(r.CreatedAt)); err != nil {
 		return err

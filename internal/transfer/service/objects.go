@@ -81,6 +81,8 @@ type Attachment struct {
 	IntendedSize int64
 	Deferred     bool   // the size comes later; IntendedSize is 0
 	Metadata     string // of a tus upload, as the client sent it
+	Partial      bool   // a partial upload of tus
+	Concat       string // of a final upload of tus: the header that names its partial uploads
 }
 
 // Attach adds announced files to an open reservation, all or none, and reports whether any is new. Attaching the same file
@@ -103,32 +105,45 @@ func (s *Service) attach(ctx context.Context, caller token.Caller, uid id.Reserv
 		if err != nil {
 			return err
 		}
-		filter, err := s.filterOf(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		if err := checkLimits(r, filter, files); err != nil {
-			return err
-		}
-		files = boundDeferred(files, r.MaxFileSizeMB*transfer.MB)
-		var fresh []transfer.Object
-		if out, fresh, err = s.matchAttached(ctx, tx, uid, files); err != nil || len(fresh) == 0 {
-			return err
-		}
-		if int(r.ObjectCount)+len(fresh) > int(r.MaxFiles) {
-			return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the reservation takes %d files and has %d", r.MaxFiles, r.ObjectCount))
-		}
-		created = true
-		now := s.now()
-		if err := tx.InsertObjects(ctx, uid, fresh, r.MetadataBytes(), now); err != nil {
-			return err
-		}
-		return s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now))
+		out, created, err = s.attachTo(ctx, tx, r, files, nil)
+		return err
 	})
 	if err != nil {
 		return nil, expires, false, err
 	}
 	return out, expires, created, nil
+}
+
+// attachTo is Attach for a locked reservation. used are the partial uploads that the file is made of.
+func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, files []Attachment, used []transfer.Object) (out []transfer.Object, created bool, err error) {
+	filter, err := s.filterOf(ctx, tx, r)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := checkLimits(r, filter, files); err != nil {
+		return nil, false, err
+	}
+	files = boundDeferred(files, r.MaxFileSizeMB*transfer.MB)
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.ClientID
+	}
+	known, err := tx.ObjectsNamed(ctx, r.UID, names)
+	if err != nil {
+		return nil, false, err
+	}
+	out, fresh, err := matchAttached(known, files)
+	if err != nil || len(fresh) == 0 {
+		return out, false, err
+	}
+	if err := checkRoom(r, known, fresh, used); err != nil {
+		return nil, false, err
+	}
+	now := s.now()
+	if err := tx.InsertObjects(ctx, r.UID, fresh, r.MetadataBytes(), now); err != nil {
+		return nil, false, err
+	}
+	return out, true, s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now))
 }
 
 // chargeObjects charges the names of new objects to a month, and what is uncharged of the reservation's texts.
@@ -210,7 +225,7 @@ func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files [
 		if f.IntendedSize > r.MaxFileSizeMB*transfer.MB {
 			return transfer.ErrFileTooLarge.With(fmt.Sprintf("%sintendedSize: must be at most %d MB", at, r.MaxFileSizeMB))
 		}
-		if !filter.AllowsName(f.Name) {
+		if !f.Partial && !filter.AllowsName(f.Name) {
 			return filter.Rejection(at + "name")
 		}
 	}
@@ -219,26 +234,18 @@ func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files [
 
 // matchAttached returns the objects for files, in the same order, and the new ones among them.
 // Errors: transfer.ErrClientID.
-func (s *Service) matchAttached(ctx context.Context, tx *postgres.Store, uid id.Reservation, files []Attachment) (all, fresh []transfer.Object, err error) {
-	names := make([]string, len(files))
-	for i, f := range files {
-		names[i] = f.ClientID
-	}
-	existing, err := tx.ObjectsNamed(ctx, uid, names)
-	if err != nil {
-		return nil, nil, err
-	}
+func matchAttached(existing []transfer.Object, files []Attachment) (all, fresh []transfer.Object, err error) {
 	known := make(map[string]transfer.Object, len(existing))
 	for _, o := range existing {
 		known[o.ClientID] = o
 	}
 	for _, f := range files {
 		o, attached := known[f.ClientID]
-		if attached && (o.Name != f.Name || o.IntendedSize != f.IntendedSize && !f.Deferred) {
+		if attached && (o.Name != f.Name || o.Partial != f.Partial || o.IntendedSize != f.IntendedSize && !f.Deferred) {
 			return nil, nil, transfer.ErrClientID.With("clientId: " + f.ClientID + " is taken by an object of another name or size")
 		}
 		if !attached {
-			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred, UploadMetadata: f.Metadata}
+			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred, UploadMetadata: f.Metadata, Partial: f.Partial, UploadConcat: f.Concat}
 			if f.IntendedSize == 0 && !f.Deferred { // no bytes will come to sniff
 				o.MIMEType = transfer.TypeByName(f.Name)
 			}
@@ -256,21 +263,25 @@ func (s *Service) Object(ctx context.Context, caller token.Caller, uid id.Reserv
 	if err != nil {
 		return transfer.Object{}, err
 	}
-	o.ExpiresAt = o.Expires
+	o.ExpiresAt, o.UploadConcat = o.Expires, o.Concat
 	return o.Object, mayManage(caller, uid, o.Creator)
 }
 
 // DeleteObject deletes an object of an open reservation, releases its volume and purges its bytes.
-// Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
+// Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrConcatenated.
 func (s *Service) DeleteObject(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if _, err := s.lockOpen(ctx, tx, caller, uid); err != nil {
 			return err
 		}
-		n, err := s.content.DeleteObjects(ctx, tx, []id.Reservation{uid}, clientID)
-		if err == nil && n == 0 {
-			return transfer.ErrNotFound
+		o, err := tx.Object(ctx, uid, clientID, s.scope(caller))
+		if err != nil {
+			return err
 		}
+		if !o.Final.IsZero() {
+			return transfer.ErrConcatenated
+		}
+		_, err = s.content.DeleteObjects(ctx, tx, []id.Reservation{uid}, clientID)
 		return err
 	})
 }

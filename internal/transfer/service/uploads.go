@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -36,11 +37,14 @@ func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.R
 func (s *Service) LifeLeft(o transfer.Object) time.Duration { return max(0, o.ExpiresAt.Sub(s.now())) }
 
 // SettledObject returns one object of a reservation, after it has ended a request of this process that writes it. So the next request can
-// go on at the bytes held (contract 4.12).
+// go on at the bytes held (contract 4.12). Of a partial upload that a final one has used it returns that it is complete.
 // Errors: transfer.ErrNotFound.
 func (s *Service) SettledObject(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
-	if err == nil && s.content.Settle(ctx, o.UID) {
+	switch {
+	case errors.Is(err, transfer.ErrNotFound):
+		return s.usedPartial(ctx, caller, uid, clientID)
+	case err == nil && !o.Concatenated && s.content.Settle(ctx, o.UID): // the copy of partial uploads goes on
 		return s.Object(ctx, caller, uid, clientID)
 	}
 	return o, err
