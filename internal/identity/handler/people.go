@@ -61,6 +61,34 @@ func (h *Handler) listPeople(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, out)
 }
 
+type newPersonRequest struct {
+	httpapi.Change
+	Address  string `json:"address"`
+	Name     string `json:"name"`
+	Locale   string `json:"locale"`
+	TimeZone string `json:"timeZone"`
+}
+
+type newPersonResponse struct {
+	UID id.Person `json:"uid"`
+}
+
+// createPerson handles POST /people of the console.
+func (h *Handler) createPerson(w http.ResponseWriter, r *http.Request) error {
+	var in newPersonRequest
+	r, err := httpapi.DecodeChange(r, &in)
+	if err != nil {
+		return err
+	}
+	p, err := h.service.CreateByOperator(r.Context(), httpapi.Client(r.Context()), service.NewAccount{
+		Address: in.Address, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone,
+	})
+	if err != nil {
+		return err
+	}
+	return httpapi.Created(w, httpapi.OperatorBase+"/people/"+p.String(), newPersonResponse{p})
+}
+
 type personReportResponse struct {
 	UID               id.Person          `json:"uid"`
 	Name              *string            `json:"name"`

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/rand"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // Methods of the console's pages that no command has. What the pages change is in operators.go and operators_organizations.go.
@@ -56,6 +58,17 @@ func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.Li
 		list = append(list, p.ListedPerson)
 	}
 	return list, next, nil
+}
+
+// CreateByOperator registers a person with a verified address, like `consign person create`, and mails a key that sets the password.
+// Errors: fault.ErrInvalid, identity.ErrAddressInUse.
+func (s *Service) CreateByOperator(ctx context.Context, c token.Client, a NewAccount) (id.Person, error) {
+	a.Password = rand.Text()
+	p, err := s.CreatePerson(ctx, a, true)
+	if err != nil {
+		return id.Person{}, err
+	}
+	return p.UID, s.reset(ctx, c, p.Emails[0].Address)
 }
 
 // PersonReport is what an operator sees of a person.

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -17,7 +18,14 @@ func (h *Handler) operatorTransferRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/transfers", Auth: reads, Handler: h.findTransfers},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportTransfer},
 		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendByOperator},
-		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.revokeByOperator},
+		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, uid id.Transfer) error {
+			return h.service.RevokeByOperator(ctx, uid, byConsole)
+		})},
+		{Method: "POST", Pattern: one + "/inspect", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, uid id.Transfer) error {
+			_, err := h.service.InspectAgain(ctx, uid)
+			return err
+		})},
+		{Method: "POST", Pattern: one + "/erase-receipt", Auth: changes, Handler: h.changeTransfer(h.service.EraseReceipts)},
 	}
 }
 
@@ -103,6 +111,7 @@ type transferReportResponse struct {
 	ExpiresAt           *httpapi.Time       `json:"expiresAt"`
 	ExtendableUntil     *httpapi.Time       `json:"extendableUntil"`
 	EndedAt             *httpapi.Time       `json:"endedAt"`
+	HasReceipt          bool                `json:"hasReceipt"`
 }
 
 type reportedOwner struct {
@@ -151,7 +160,7 @@ func (h *Handler) reportTransfer(w http.ResponseWriter, r *http.Request) error {
 		Organization: organizationNamed{t.Organization, orNull(t.OrganizationName)}, Recipients: make([]reportedRecipient, len(t.Recipients)),
 		Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)), Pinned: t.Pinned,
 		MaxDownloads: t.MaxDownloads, MaxTotalDownloads: t.MaxTotalDownloads, DeleteAfterDownload: t.DeleteAfterDownload, CreatedAt: httpapi.Time(t.CreatedAt),
-		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), EndedAt: httpapi.TimeOrNil(t.EndedAt),
+		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), EndedAt: httpapi.TimeOrNil(t.EndedAt), HasReceipt: t.HasReceipt,
 	}
 	if !t.Pinned {
 		out.ExpiresAt = httpapi.TimeOrNil(&t.ExpiresAt)
@@ -186,17 +195,19 @@ func (h *Handler) extendByOperator(w http.ResponseWriter, r *http.Request) error
 	return httpapi.NoContent(w)
 }
 
-// revokeByOperator handles POST /transfers/{transfer}/revoke of the console.
-func (h *Handler) revokeByOperator(w http.ResponseWriter, r *http.Request) error {
-	uid, err := uidParam[id.Transfer](r, "transfer")
-	if err != nil {
-		return err
+// changeTransfer returns the handler of POST /transfers/{transfer}/… of the console, which needs a reason only.
+func (h *Handler) changeTransfer(do func(ctx context.Context, uid id.Transfer) error) httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		uid, err := uidParam[id.Transfer](r, "transfer")
+		if err != nil {
+			return err
+		}
+		if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+			return err
+		}
+		if err := do(r.Context(), uid); err != nil {
+			return err
+		}
+		return httpapi.NoContent(w)
 	}
-	if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
-		return err
-	}
-	if err := h.service.RevokeByOperator(r.Context(), uid, byConsole); err != nil {
-		return err
-	}
-	return httpapi.NoContent(w)
 }

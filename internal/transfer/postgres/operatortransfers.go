@@ -118,6 +118,7 @@ type TransferHolders struct {
 	Organization     id.Organization
 	OrganizationName string
 	EndedAt          *time.Time
+	HasReceipt       bool // one that was not erased
 }
 
 // TransferHolders returns whose limits a transfer uses.
@@ -125,7 +126,8 @@ type TransferHolders struct {
 func (s *Store) TransferHolders(ctx context.Context, uid id.Transfer) (TransferHolders, error) {
 	return database.One[TransferHolders](ctx, s.q, "find holders of transfer", transfer.ErrNotFound, `
 		SELECT coalesce((SELECT p.email FROM directory.persons p WHERE p.person = t.owner), '') AS owner_email, t.limits_organization AS organization,
-			coalesce((SELECT o.name FROM directory.organizations o WHERE o.organization = t.limits_organization), '') AS organization_name, t.ended_at
+			coalesce((SELECT o.name FROM directory.organizations o WHERE o.organization = t.limits_organization), '') AS organization_name, t.ended_at,
+			EXISTS (SELECT FROM transfer.receipts c WHERE c.transfer = t.uid AND c.body IS NOT NULL) AS has_receipt
 		FROM transfer.transfers t WHERE t.uid = $1`, uid)
 }
 

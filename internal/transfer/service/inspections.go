@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/scan"
@@ -300,9 +302,15 @@ func (s *Service) saveVerdict(ctx context.Context, content id.Object, v scan.Ver
 	})
 }
 
+// errNoScanner refuses an inspection.
+var errNoScanner = fault.ErrConflict.With("no scanner is configured: set CONSIGN_SCANNER_URL")
+
 // InspectAgain lets a transfer, or one object, be inspected again.
-// Errors: transfer.ErrNotFound when nothing of it can be inspected.
+// Errors: transfer.ErrNotFound when nothing of it can be inspected; fault.ErrConflict without a scanner.
 func (s *Service) InspectAgain(ctx context.Context, uid id.Transfer) (int, error) {
+	if !s.Inspects() {
+		return 0, errNoScanner
+	}
 	n, err := 0, error(nil)
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if n, err = tx.InspectAgain(ctx, uid, id.Object(uid), s.now()); err != nil {
@@ -310,6 +318,9 @@ func (s *Service) InspectAgain(ctx context.Context, uid id.Transfer) (int, error
 		}
 		if n == 0 {
 			return transfer.ErrNotFound
+		}
+		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "transfer.inspect", Object: uid.String()}); err != nil {
+			return err
 		}
 		return s.inspectSoon(ctx, tx)
 	})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/proof"
@@ -210,11 +211,16 @@ func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.At
 // EraseReceipts erases the statements about a transfer, all but their hashes. Copies that somebody holds still verify.
 // Errors: transfer.ErrNotFound.
 func (s *Service) EraseReceipts(ctx context.Context, uid id.Transfer) error {
-	n, err := s.store.EraseReceipts(ctx, []id.Transfer{uid})
-	if err == nil && n == 0 {
-		return transfer.ErrNotFound
-	}
-	return err
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		n, err := tx.EraseReceipts(ctx, []id.Transfer{uid})
+		if err == nil && n == 0 {
+			err = transfer.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "receipt.erase", Object: uid.String()})
+	})
 }
 
 // ReceiptPending reports whether err means that a receipt waits for its signature.

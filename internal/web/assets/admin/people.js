@@ -21,6 +21,10 @@ function People() {
     <${Find} page="people" choices=${[["email", T("Email address")], ["name", T("Name")]]} label=${T("Begins with")} />
     <${Found} path=${`/people?${new URLSearchParams({ by, search })}`} member="people" caption=${T("People")} row=${row} none=${T("Nobody was found.")}
       head=${[T("Email address"), T("Name"), T("Organization"), T("Last sign-in"), T("State")]} />
+    <div><${Action} label=${T("Register a person")} question=${T("The address counts as confirmed. A mail has a link with which the person sets the password.")} path="/people"
+      read=${(/** @type {any} */ { address, name }) => ({ address: address.trim(), name: name.trim() })} onDone=${(/** @type {Response} */ _, /** @type {any} */ { uid }) => location.assign(page(uid))}>
+      <${Field} label=${T("Email address")} name="address" type="email" required autocomplete="off" />
+      <${Field} label=${T("Name, may be empty")} name="name" maxlength="255" autocomplete="off" /><//></div>
   </section>`;
 }
 

@@ -75,10 +75,13 @@ function Transfer({ uid }) {
             ${r.undelivered && html` <span class="badge bad">${T("The mail did not arrive")}</span>`}</th>
           <td>${when(r.accessedAt)}</td><td>${count(r.downloads)}</td><td>${when(r.downloadedAt)}</td></tr>`)}
       <//></section>
-    ${(extendable || revocable) && html`<section class="card stack"><h2>${T("Actions")}</h2><div class="row">
+    ${(extendable || revocable || t.hasReceipt) && html`<section class="card stack"><h2>${T("Actions")}</h2><div class="row">
       ${extendable && !t.pinned && html`<${Action} label=${T("Extend")} question=${T("For how long shall this transfer be available?")} path=${`${at}/extend`} onDone=${reload}
         read=${(/** @type {any} */ { days }) => ({ days: Number(days) })}>
         <${Field} label=${T("Days from now")} name="days" type="number" min="1" max="3650" required defaultValue="14" /><//>`}
+      ${t.malwareStatus && revocable && html`<${Action} label=${T("Check for malware again")} question=${T("Check all files of this transfer again?")} path=${`${at}/inspect`} onDone=${reload} />`}
+      ${t.hasReceipt && html`<${Action} kind="danger" label=${T("Erase the receipt")} question=${T("Erase the receipts of this transfer, all but their hashes? Copies that people have still verify.")}
+        path=${`${at}/erase-receipt`} onDone=${reload} />`}
       ${revocable && html`<${Action} kind="danger" label=${T("Revoke")} question=${T("End this transfer for good and erase its files?")} path=${`${at}/revoke`} onDone=${reload} />`}
     </div></section>`}`;
 }
