@@ -243,6 +243,9 @@ func TestOperatorChangesMembers(t *testing.T) {
 		t.Errorf("the organization is %s", got.Body)
 	}
 	revoked(t, ann)
+	if m := s.Mail.Wait(t, "bob@example.com", "second factor", 1); !strings.Contains(m.Text, "Acme") {
+		t.Errorf("the mail to Bob is %s", m.Text)
+	}
 	olga.Post(at+"/remove-member", because("person", "bob@example.com")).Want(http.StatusNoContent)
 	bob.As(bob.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrEnded)
 	olga.Post(at+"/remove-member", because("person", "bob@example.com")).WantError(identity.ErrMemberNotFound)

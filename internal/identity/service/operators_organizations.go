@@ -183,7 +183,7 @@ func assign(o *identity.OrganizationDetails, assignments []string) error {
 }
 
 // setMFARequired sets whether members of an organization need a second factor. It revokes their access tokens, so that
-// new ones carry the rule (contract 3.2).
+// new ones carry the rule (contract 3.2). When they need one, it queues a mail to each.
 func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.Organization, required bool) error {
 	if err := tx.SetMFARequired(ctx, o, required, s.now()); err != nil {
 		return err
@@ -195,6 +195,11 @@ func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.O
 	ended := make([]token.Revocation, len(raised))
 	for i, r := range raised {
 		ended[i] = token.Revocation{Person: r.Person, Epoch: r.Epoch}
+	}
+	if required {
+		if err := s.jobs.Enqueue(ctx, tx.Tx(), factorMailsJob{Organization: o}); err != nil {
+			return err
+		}
 	}
 	return s.revocations.Publish(ctx, tx.Tx(), ended...)
 }

@@ -52,11 +52,6 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 		if err := s.announceToMembers(ctx, tx, o, profileUpdated); err != nil {
 			return err
 		}
-		if required {
-			if err := s.jobs.Enqueue(ctx, tx.Tx(), factorMailsJob{Organization: o}); err != nil {
-				return err
-			}
-		}
 		return use(ctx, tx) // last: the members are locked in order
 	})
 	return err

@@ -79,7 +79,7 @@ function About({ of: o, usage, at, onDone }) {
         <${Field} label=${T("Uid in an external directory")} name="externalUid" defaultValue=${o.externalUid ?? ""} maxlength="250" autocomplete="off" /><//>
       ${o.mfaRequired
         ? html`<${Action} label=${T("No longer require it")} question=${T("Shall members sign in with just their password again?")} path=${`${at}/set`} read=${() => ({ mfaRequired: false })} onDone=${onDone} />`
-        : html`<${Action} label=${T("Require a second factor")} question=${T("Require a second factor of all members? Sessions without one lose access at once.")} path=${`${at}/set`} read=${() => ({ mfaRequired: true })} onDone=${onDone} />`}
+        : html`<${Action} label=${T("Require a second factor")} question=${T("If you require it, every member gets an email, and sessions without a second factor lose access.")} path=${`${at}/set`} read=${() => ({ mfaRequired: true })} onDone=${onDone} />`}
     </div></section>`;
 }
 
