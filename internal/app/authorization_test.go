@@ -31,7 +31,7 @@ var (
 		"POST /admin/v1/people/{person}/limits", "POST /admin/v1/people/{person}/export", "POST /admin/v1/people/{person}/delete",
 		"POST /admin/v1/transfers/{transfer}/extend", "POST /admin/v1/transfers/{transfer}/revoke",
 		"POST /admin/v1/mailboxes/{mailbox}/create", "POST /admin/v1/mailboxes/{mailbox}/end-reservations",
-		"POST /admin/v1/organizations", "POST /admin/v1/organizations/{organization}/set", "POST /admin/v1/organizations/{organization}/limits",
+		"POST /admin/v1/organizations", "POST /admin/v1/organizations/{organization}/invitations", "POST /admin/v1/organizations/{organization}/set", "POST /admin/v1/organizations/{organization}/limits",
 		"POST /admin/v1/organizations/{organization}/subscribe", "POST /admin/v1/organizations/{organization}/host",
 		"POST /admin/v1/organizations/{organization}/set-member", "POST /admin/v1/organizations/{organization}/remove-member",
 	}

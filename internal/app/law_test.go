@@ -99,7 +99,7 @@ func TestModulesAreVerified(t *testing.T) {
 var (
 	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "doctor", "webhook", "target", "idempotency", "testkit", "wire", "consign",
 		"client", "identityapi", "transferapi")
-	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "testkit")
+	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans", "testkit")
 )
 
 // clientSide are our packages that the client commands may use.

@@ -309,3 +309,29 @@ func TestOrganizationIsChangedWhileItEnds(t *testing.T) {
 		wait.Wait()
 	}
 }
+
+// TestOperatorInvites: an operator creates an invitation for everybody who has its link, once for an Idempotency-Key, and Ann joins with it.
+func TestOperatorInvites(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	ann := s.SignUp("ann@example.com")
+	at := operatorOrganizations + "/" + olga.Post(operatorOrganizations, because("name", "Acme")).Want(http.StatusCreated).String("uid")
+	body := because("roles", []string{identity.RoleTransferUse})
+	made := olga.With("Idempotency-Key", "invitation-1").Post(at+"/invitations", body).Want(http.StatusCreated)
+	key := made.String("key")
+	if where := made.String("url"); !strings.HasSuffix(where, "/invitation/"+key) || made.Header.Get("Location") != where {
+		t.Errorf("the invitation is %s", made.Body)
+	}
+	if again := olga.With("Idempotency-Key", "invitation-1").Post(at+"/invitations", body).Want(http.StatusCreated); again.String("key") != key {
+		t.Error("the repeated request has made another invitation")
+	}
+	s.Stranger().Get(s.Identity + "/public/invitations/" + key).Want(http.StatusOK)
+	ann.Post(s.Identity+"/invitations/"+key+"/accept", nil).Want(http.StatusNoContent)
+	if got := olga.Get(at).Want(http.StatusOK); got.Number("members") != 1 {
+		t.Errorf("after Ann has joined it is %s", got.Body)
+	}
+	olga.Post(at+"/invitations", because("roles", []string{identity.RoleOrganizationAdmin})).WantError(identity.ErrSharedRoles)
+	olga.Post(at+"/invitations", map[string]any{}).WantError(fault.ErrInvalid)
+	olga.Post(operatorOrganizations+"/"+id.New[id.Organization]().String()+"/invitations", because()).WantError(identity.ErrOrganizationNotFound)
+}

@@ -1,10 +1,12 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -26,6 +28,7 @@ func (h *Handler) operatorOrganizationRoutes(reads, changes token.Auth) []httpap
 		{Method: "POST", Pattern: "/organizations", Auth: changes, Handler: h.createOrganizationByOperator, Creates: true},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportOrganization},
 		{Method: "GET", Pattern: one + "/members", Auth: reads, Handler: h.listOrganizationMembers},
+		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Handler: h.createSharedInvitation, Creates: true},
 		{Method: "POST", Pattern: one + "/set", Auth: changes, Handler: changeOrganization(h.setOrganization)},
 		{Method: "POST", Pattern: one + "/limits", Auth: changes, Handler: changeOrganization(h.setOrganizationLimits)},
 		{Method: "POST", Pattern: one + "/subscribe", Auth: changes, Handler: changeOrganization(h.subscribeOrganization)},
@@ -195,6 +198,35 @@ func (h *Handler) createOrganizationByOperator(w http.ResponseWriter, r *http.Re
 	}
 	at := h.hosts.URL(httpapi.Client(r.Context()).Host.Name, httpapi.OperatorBase+"/organizations/"+o.UID.String())
 	return httpapi.Created(w, at, createdOrganizationResponse{o.UID})
+}
+
+type sharedInvitationRequest struct {
+	httpapi.Change
+	Roles []string `json:"roles"`
+}
+
+type sharedInvitationResponse struct {
+	Key string `json:"key"`
+	URL string `json:"url"`
+}
+
+// createSharedInvitation handles POST /organizations/{organization}/invitations of the console.
+func (h *Handler) createSharedInvitation(w http.ResponseWriter, r *http.Request) error {
+	o, err := operatedOrganization(r)
+	if err != nil {
+		return err
+	}
+	var in sharedInvitationRequest
+	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+		return err
+	}
+	i, err := h.service.CreateSharedInvitation(r.Context(), o.String(), in.Roles)
+	if err != nil {
+		return err
+	}
+	host := cmp.Or(i.Organization.Hostname, httpapi.Client(r.Context()).Host.Name)
+	at := h.hosts.URL(host, "/invitation/"+url.PathEscape(i.Key))
+	return httpapi.Created(w, at, sharedInvitationResponse{i.Key, at})
 }
 
 // changeOrganization returns the handler of POST /organizations/{organization}/… of the console. do gets the organization as a reference.

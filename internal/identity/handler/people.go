@@ -86,7 +86,8 @@ func (h *Handler) createPerson(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, httpapi.OperatorBase+"/people/"+p.String(), newPersonResponse{p})
+	at := h.hosts.URL(httpapi.Client(r.Context()).Host.Name, httpapi.OperatorBase+"/people/"+p.String())
+	return httpapi.Created(w, at, newPersonResponse{p})
 }
 
 type personReportResponse struct {

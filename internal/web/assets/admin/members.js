@@ -1,6 +1,6 @@
 // The members of an organization on /admin/organizations: adding one, rights, removing one.
 
-import { Check, Field, html, useState } from "../ui.js";
+import { Check, Copy, Field, Notice, html, useState } from "../ui.js";
 import { F, N, T, list as inWords, when } from "../i18n.js";
 import { offered, roleName } from "../roles.js";
 import { Found } from "./find.js";
@@ -16,6 +16,7 @@ const chosen = (form) => Object.keys(form).filter((name) => name.startsWith("rol
 /** @param {{at: string, number: number, onDone: () => void}} props */
 export function Members({ at, number, onDone }) {
   const [turn, setTurn] = useState(0);
+  const [invitation, invite] = useState("");
   const done = () => {
     setTurn(turn + 1); // the list is read from its beginning
     onDone();
@@ -28,7 +29,10 @@ export function Members({ at, number, onDone }) {
   return html`<section class="card stack"><h2>${T("Members")}</h2>
     ${number > 0 && html`<p>${N("%d member", "%d members", number)}</p>`}
     <${Found} key=${turn} path=${`${at}/members`} member="members" caption=${T("Members")} row=${row} none=${T("There are no members.")} head=${[T("Email address"), T("Rights"), T("Member since"), T("Action")]} />
-    <div><${Action} label=${T("Add a member")} question=${T("The person must have an account with a verified address, and belong to no other organization.")} path=${`${at}/set-member`} onDone=${done}
+    <div class="row"><${Action} label=${T("Add a member")} question=${T("The person must have an account with a verified address, and belong to no other organization.")} path=${`${at}/set-member`} onDone=${done}
       read=${(/** @type {any} */ form) => ({ person: form.person.trim(), roles: chosen(form) })}>
-      <${Field} label=${T("Person (uid or address)")} name="person" required maxlength="254" autocomplete="off" spellcheck="false" /><${Rights} has=${["Service.Transfer.Use"]} /><//></div></section>`;
+      <${Field} label=${T("Person (uid or address)")} name="person" required maxlength="254" autocomplete="off" spellcheck="false" /><${Rights} has=${["Service.Transfer.Use"]} /><//>
+      <${Action} label=${T("Create an invitation")} question=${T("Anyone with its link can become a member, as often as the limit of members allows. It does not expire.")} path=${`${at}/invitations`}
+        read=${() => ({ roles: ["Service.Transfer.Use"] })} onDone=${(/** @type {Response} */ _, /** @type {any} */ { url }) => invite(url)} /></div>
+    ${invitation && html`<${Notice} kind="good" title=${T("The invitation")}><p class="break"><a href=${invitation}>${invitation}</a></p><${Copy} text=${invitation} label=${T("Copy the link")} /><//>`}</section>`;
 }

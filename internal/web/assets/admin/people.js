@@ -24,7 +24,7 @@ function People() {
     <div><${Action} label=${T("Register a person")} question=${T("The address counts as confirmed. A mail has a link with which the person sets the password.")} path="/people"
       read=${(/** @type {any} */ { address, name }) => ({ address: address.trim(), name: name.trim() })} onDone=${(/** @type {Response} */ _, /** @type {any} */ { uid }) => location.assign(page(uid))}>
       <${Field} label=${T("Email address")} name="address" type="email" required autocomplete="off" />
-      <${Field} label=${T("Name, may be empty")} name="name" maxlength="255" autocomplete="off" /><//></div>
+      <${Field} label=${T("Name")} optional name="name" maxlength="255" autocomplete="off" /><//></div>
   </section>`;
 }
 
