@@ -283,9 +283,12 @@ func TestScannerAway(t *testing.T) {
 	shown = inspected(t, ann, path, "failed")
 	ann.Get(contentPath(path, shown, 0)).WantError(transfer.ErrHeld)
 	daemon.Away(false)
+	hours := 0
 	poll.Until(t, "the file is inspected after all", func() bool {
-		s.Clock.Advance(time.Hour)
-		ann.Refresh()
+		if hours++; hours <= 3 { // on a slow machine Ann's session would end meanwhile
+			s.Clock.Advance(time.Hour)
+			ann.Refresh()
+		}
 		run(t, s, service.InspectJob)
 		return ann.Get(path).Value("malwareStatus") == "clean"
 	})
