@@ -9,7 +9,5 @@ ALTER TABLE transfer.objects ADD COLUMN partial boolean NOT NULL DEFAULT false,
     ADD COLUMN upload_concat text,
     ADD COLUMN partials text[],
     ADD COLUMN partial_sizes bigint[],
-    ADD CONSTRAINT objects_final_of_partial CHECK (final IS NULL OR partial),
-    ADD CONSTRAINT objects_partials_known CHECK ((partials IS NULL) = (upload_concat IS NULL) AND (partials IS NULL) = (partial_sizes IS NULL));
-CREATE INDEX objects_partial ON transfer.objects (reservation) WHERE partial;
-CREATE INDEX objects_concatenated ON transfer.objects (reservation) WHERE partials IS NOT NULL;
+    ADD CONSTRAINT objects_final_of_partial CHECK (final IS NULL OR partial) NOT VALID,
+    ADD CONSTRAINT objects_partials_known CHECK ((partials IS NULL) = (upload_concat IS NULL) AND (partials IS NULL) = (partial_sizes IS NULL)) NOT VALID;
