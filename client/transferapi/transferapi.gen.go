@@ -255,6 +255,30 @@ func (e MalwareStatus) Valid() bool {
 	}
 }
 
+// Defines values for OrganizationTransferRecipientsType.
+const (
+	OrganizationTransferRecipientsTypeBcc  OrganizationTransferRecipientsType = "bcc"
+	OrganizationTransferRecipientsTypeCc   OrganizationTransferRecipientsType = "cc"
+	OrganizationTransferRecipientsTypeLink OrganizationTransferRecipientsType = "link"
+	OrganizationTransferRecipientsTypeTo   OrganizationTransferRecipientsType = "to"
+)
+
+// Valid indicates whether the value is a known member of the OrganizationTransferRecipientsType enum.
+func (e OrganizationTransferRecipientsType) Valid() bool {
+	switch e {
+	case OrganizationTransferRecipientsTypeBcc:
+		return true
+	case OrganizationTransferRecipientsTypeCc:
+		return true
+	case OrganizationTransferRecipientsTypeLink:
+		return true
+	case OrganizationTransferRecipientsTypeTo:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for Protection.
 const (
 	None                    Protection = "none"
@@ -312,6 +336,30 @@ func (e RecipientDestinationType) Valid() bool {
 	case RecipientDestinationTypeCc:
 		return true
 	case RecipientDestinationTypeTo:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for StateOfTransfer.
+const (
+	StateOfTransferAccessed  StateOfTransfer = "accessed"
+	StateOfTransferDelivered StateOfTransfer = "delivered"
+	StateOfTransferExpired   StateOfTransfer = "expired"
+	StateOfTransferRevoked   StateOfTransfer = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the StateOfTransfer enum.
+func (e StateOfTransfer) Valid() bool {
+	switch e {
+	case StateOfTransferAccessed:
+		return true
+	case StateOfTransferDelivered:
+		return true
+	case StateOfTransferExpired:
+		return true
+	case StateOfTransferRevoked:
 		return true
 	default:
 		return false
@@ -651,7 +699,7 @@ type Activity struct {
 		UID  UID     `json:"uid"`
 	} `json:"objects,omitempty"`
 
-	// Reason Of revoked: downloaded, when the first complete download ended the transfer
+	// Reason downloaded: the first complete download ended the transfer · administrator: an administrator of the organization made the change
 	Reason    *string `json:"reason,omitempty"`
 	Recipient *struct {
 		Delivery UID     `json:"delivery"`
@@ -1100,6 +1148,101 @@ type OpenReservationList struct {
 	} `json:"reservations"`
 }
 
+// OrganizationTransfer defines model for OrganizationTransfer.
+type OrganizationTransfer struct {
+	AccessedAt          *Timestamp `json:"accessedAt"`
+	Bytes               int64      `json:"bytes"`
+	CreatedAt           Timestamp  `json:"createdAt"`
+	DeleteAfterDownload bool       `json:"deleteAfterDownload"`
+
+	// EndedAt When its contents were erased
+	EndedAt *Timestamp `json:"endedAt"`
+
+	// ExpiresAt null: pinned
+	ExpiresAt *Timestamp `json:"expiresAt"`
+
+	// ExtendableUntil Of an expired one: until when it can be extended
+	ExtendableUntil *Timestamp `json:"extendableUntil"`
+	Files           int        `json:"files"`
+
+	// MalwareStatus The worst state of a file; null: not inspected
+	MalwareStatus *MalwareStatus `json:"malwareStatus"`
+
+	// MaxDownloads By each recipient; 0: no limit
+	MaxDownloads int `json:"maxDownloads"`
+
+	// MaxTotalDownloads By all recipients; 0: no limit
+	MaxTotalDownloads int `json:"maxTotalDownloads"`
+	Organization      struct {
+		Name *string `json:"name"`
+		UID  UID     `json:"uid"`
+	} `json:"organization"`
+
+	// Owner The member whose volume it uses
+	Owner struct {
+		// Email null: the account was deleted
+		Email *string `json:"email"`
+		UID   UID     `json:"uid"`
+	} `json:"owner"`
+
+	// Pinned Its recipient keeps it from expiring
+	Pinned     bool       `json:"pinned"`
+	Protection Protection `json:"protection"`
+
+	// Recipients Those in bcc, too
+	Recipients []struct {
+		AccessedAt   *Timestamp `json:"accessedAt"`
+		DownloadedAt *Timestamp `json:"downloadedAt"`
+		Downloads    int        `json:"downloads"`
+
+		// Email null: whoever has the link
+		Email *string                            `json:"email"`
+		Type  OrganizationTransferRecipientsType `json:"type"`
+		UID   *openapi_types.UUID                `json:"uid"`
+
+		// Undelivered The mail failed for good
+		Undelivered bool `json:"undelivered"`
+	} `json:"recipients"`
+
+	// Sender Name and address are as the sender stated them when `uid` is null
+	Sender StatedSender    `json:"sender"`
+	State  StateOfTransfer `json:"state"`
+	Type   Kind            `json:"type"`
+	UID    UID             `json:"uid"`
+}
+
+// OrganizationTransferRecipientsType defines model for OrganizationTransfer.Recipients.Type.
+type OrganizationTransferRecipientsType string
+
+// OrganizationTransferList defines model for OrganizationTransferList.
+type OrganizationTransferList struct {
+	// Next `after` of the next page
+	Next      *string `json:"next,omitempty"`
+	Transfers []struct {
+		Bytes     int64     `json:"bytes"`
+		CreatedAt Timestamp `json:"createdAt"`
+		Downloads int64     `json:"downloads"`
+
+		// ExpiresAt null: its recipient keeps it from expiring
+		ExpiresAt *Timestamp `json:"expiresAt"`
+		Files     int        `json:"files"`
+
+		// MalwareStatus The worst state of a file; null: not inspected
+		MalwareStatus *MalwareStatus `json:"malwareStatus"`
+		Protection    Protection     `json:"protection"`
+
+		// Recipient Address of the first recipient; null: there is only a link
+		Recipient  *string `json:"recipient"`
+		Recipients int     `json:"recipients"`
+
+		// Sender Name and address are as the sender stated them when `uid` is null
+		Sender StatedSender    `json:"sender"`
+		State  StateOfTransfer `json:"state"`
+		Type   Kind            `json:"type"`
+		UID    UID             `json:"uid"`
+	} `json:"transfers"`
+}
+
 // OwnMailbox defines model for OwnMailbox.
 type OwnMailbox struct {
 	AbsenceMessage *string `json:"absenceMessage,omitempty"`
@@ -1367,6 +1510,22 @@ type Sender struct {
 	Verified bool `json:"verified"`
 }
 
+// StateOfTransfer defines model for StateOfTransfer.
+type StateOfTransfer string
+
+// StatedChange defines model for StatedChange.
+type StatedChange struct {
+	// Reason Why; stays in the audit
+	Reason string `json:"reason"`
+}
+
+// StatedSender Name and address are as the sender stated them when `uid` is null
+type StatedSender struct {
+	Email *string             `json:"email"`
+	Name  *string             `json:"name"`
+	UID   *openapi_types.UUID `json:"uid"`
+}
+
 // Timestamp defines model for Timestamp.
 type Timestamp = time.Time
 
@@ -1445,6 +1604,15 @@ type Transfer struct {
 
 // TransferState defines model for Transfer.State.
 type TransferState string
+
+// TransferExtension defines model for TransferExtension.
+type TransferExtension struct {
+	// Days From now on
+	Days int `json:"days"`
+
+	// Reason Why; stays in the audit
+	Reason string `json:"reason"`
+}
 
 // TransferPage defines model for TransferPage.
 type TransferPage struct {
@@ -1553,6 +1721,54 @@ type Usage struct {
 	UploadLimitBytes *int64 `json:"uploadLimitBytes"`
 }
 
+// UsedMailboxList defines model for UsedMailboxList.
+type UsedMailboxList struct {
+	Mailboxes []struct {
+		// Bytes In these transfers
+		Bytes int64 `json:"bytes"`
+
+		// Email The primary address of the owner
+		Email         string  `json:"email"`
+		Link          *string `json:"link"`
+		MaxFileSizeMb int64   `json:"maxFileSizeMb"`
+
+		// MaxFiles In a transfer
+		MaxFiles int    `json:"maxFiles"`
+		Name     string `json:"name"`
+
+		// Partly There may be more: the newest 500 transfers of the owner are counted
+		Partly bool `json:"partly"`
+
+		// ReceivedAt The newest transfer to it; null: none is counted
+		ReceivedAt *Timestamp `json:"receivedAt"`
+
+		// ReservationBytes In these reservations
+		ReservationBytes int64 `json:"reservationBytes"`
+
+		// Reservations Open ones of strangers
+		Reservations int `json:"reservations"`
+
+		// Transfers Transfers to it that have not ended
+		Transfers int `json:"transfers"`
+		UID       UID `json:"uid"`
+
+		// Unavailable Why it accepts nothing; null: it does
+		Unavailable *UnavailableReason `json:"unavailable"`
+
+		// UploadBytes What the owner has used this month
+		UploadBytes int64 `json:"uploadBytes"`
+
+		// UploadLimitBytes The own limit of the owner; null: none
+		UploadLimitBytes *int64 `json:"uploadLimitBytes"`
+	} `json:"mailboxes"`
+
+	// Next `after` of the next page
+	Next *string `json:"next,omitempty"`
+}
+
+// After defines model for After.
+type After = string
+
 // Anyway defines model for Anyway.
 type Anyway string
 
@@ -1655,6 +1871,9 @@ type NotAdministrator = Error
 // NotFound defines model for NotFound.
 type NotFound = Error
 
+// NotOverseer defines model for NotOverseer.
+type NotOverseer = Error
+
 // OtherVersion defines model for OtherVersion.
 type OtherVersion = Error
 
@@ -1663,6 +1882,27 @@ type TooMany = Error
 
 // Unauthenticated defines model for Unauthenticated.
 type Unauthenticated = Error
+
+// ListOrganizationMailboxesParams defines parameters for ListOrganizationMailboxes.
+type ListOrganizationMailboxesParams struct {
+	// Search Part of the name, of the primary address or of the link, without regard to case
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+
+	// After `next` of the page before
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListOrganizationTransfersParams defines parameters for ListOrganizationTransfers.
+type ListOrganizationTransfersParams struct {
+	// Person Uid or address of the member whose volume the transfers use
+	Person *string `form:"person,omitempty" json:"person,omitempty"`
+
+	// State Only transfers in this state
+	State *StateOfTransfer `form:"state,omitempty" json:"state,omitempty"`
+
+	// After `next` of the page before
+	After *After `form:"after,omitempty" json:"after,omitempty"`
+}
 
 // ReserveMailboxParams defines parameters for ReserveMailbox.
 type ReserveMailboxParams struct {
@@ -2024,6 +2264,12 @@ type ResendTransferJSONBody struct {
 
 // PutAdminunitJSONRequestBody defines body for PutAdminunit for application/json ContentType.
 type PutAdminunitJSONRequestBody = AdminunitRequest
+
+// ExtendOrganizationTransferJSONRequestBody defines body for ExtendOrganizationTransfer for application/json ContentType.
+type ExtendOrganizationTransferJSONRequestBody = TransferExtension
+
+// RevokeOrganizationTransferJSONRequestBody defines body for RevokeOrganizationTransfer for application/json ContentType.
+type RevokeOrganizationTransferJSONRequestBody = StatedChange
 
 // CreateOneTimeKeyJSONRequestBody defines body for CreateOneTimeKey for application/json ContentType.
 type CreateOneTimeKeyJSONRequestBody = OneTimeKeyRequest
@@ -2428,6 +2674,49 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /adminunit (the `PutAdminunit` operationId).
 	PutAdminunit(ctx context.Context, body PutAdminunitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOrganizationMailboxes Mailboxes of the organization's members
+	//
+	// Corresponds with GET /adminunit/mailboxes (the `ListOrganizationMailboxes` operationId).
+	ListOrganizationMailboxes(ctx context.Context, params *ListOrganizationMailboxesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOrganizationTransfers Transfers that use the organization's limits, newest first
+	//
+	// Corresponds with GET /adminunit/transfers (the `ListOrganizationTransfers` operationId).
+	ListOrganizationTransfers(ctx context.Context, params *ListOrganizationTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetOrganizationTransfer One of the transfers that use the organization's limits
+	//
+	// Corresponds with GET /adminunit/transfers/{uid} (the `GetOrganizationTransfer` operationId).
+	GetOrganizationTransfer(ctx context.Context, uid TransferUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendOrganizationTransferWithBody Make a transfer of the organization available for longer
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+	ExtendOrganizationTransferWithBody(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExtendOrganizationTransfer Make a transfer of the organization available for longer
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+	ExtendOrganizationTransfer(ctx context.Context, uid TransferUID, body ExtendOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeOrganizationTransferWithBody End a transfer of the organization and erase its contents
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+	RevokeOrganizationTransferWithBody(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// RevokeOrganizationTransfer End a transfer of the organization and erase its contents
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+	RevokeOrganizationTransfer(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CreateOneTimeKeyWithBody Create a one-time key for one download in a browser
 	//
@@ -3042,6 +3331,119 @@ func (c *Client) PutAdminunitWithBody(ctx context.Context, contentType string, b
 // Corresponds with PUT /adminunit (the `PutAdminunit` operationId).
 func (c *Client) PutAdminunit(ctx context.Context, body PutAdminunitJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutAdminunitRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOrganizationMailboxes Mailboxes of the organization's members
+//
+// Corresponds with GET /adminunit/mailboxes (the `ListOrganizationMailboxes` operationId).
+func (c *Client) ListOrganizationMailboxes(ctx context.Context, params *ListOrganizationMailboxesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOrganizationMailboxesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOrganizationTransfers Transfers that use the organization's limits, newest first
+//
+// Corresponds with GET /adminunit/transfers (the `ListOrganizationTransfers` operationId).
+func (c *Client) ListOrganizationTransfers(ctx context.Context, params *ListOrganizationTransfersParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOrganizationTransfersRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetOrganizationTransfer One of the transfers that use the organization's limits
+//
+// Corresponds with GET /adminunit/transfers/{uid} (the `GetOrganizationTransfer` operationId).
+func (c *Client) GetOrganizationTransfer(ctx context.Context, uid TransferUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetOrganizationTransferRequest(c.Server, uid)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendOrganizationTransferWithBody Make a transfer of the organization available for longer
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+func (c *Client) ExtendOrganizationTransferWithBody(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendOrganizationTransferRequestWithBody(c.Server, uid, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExtendOrganizationTransfer Make a transfer of the organization available for longer
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+func (c *Client) ExtendOrganizationTransfer(ctx context.Context, uid TransferUID, body ExtendOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExtendOrganizationTransferRequest(c.Server, uid, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeOrganizationTransferWithBody End a transfer of the organization and erase its contents
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+func (c *Client) RevokeOrganizationTransferWithBody(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeOrganizationTransferRequestWithBody(c.Server, uid, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// RevokeOrganizationTransfer End a transfer of the organization and erase its contents
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+func (c *Client) RevokeOrganizationTransfer(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewRevokeOrganizationTransferRequest(c.Server, uid, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4653,6 +5055,278 @@ func NewPutAdminunitRequestWithBody(server string, contentType string, body io.R
 	}
 
 	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListOrganizationMailboxesRequest constructs an http.Request for the ListOrganizationMailboxes method
+func NewListOrganizationMailboxesRequest(server string, params *ListOrganizationMailboxesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/mailboxes")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Search != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "search", *params.Search, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListOrganizationTransfersRequest constructs an http.Request for the ListOrganizationTransfers method
+func NewListOrganizationTransfersRequest(server string, params *ListOrganizationTransfersParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/transfers")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Person != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "person", *params.Person, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.State != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "state", *params.State, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetOrganizationTransferRequest constructs an http.Request for the GetOrganizationTransfer method
+func NewGetOrganizationTransferRequest(server string, uid TransferUID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/transfers/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewExtendOrganizationTransferRequest calls the generic ExtendOrganizationTransfer builder with application/json body
+func NewExtendOrganizationTransferRequest(server string, uid TransferUID, body ExtendOrganizationTransferJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExtendOrganizationTransferRequestWithBody(server, uid, "application/json", bodyReader)
+}
+
+// NewExtendOrganizationTransferRequestWithBody constructs an http.Request for the ExtendOrganizationTransfer method, with any body, and a specified content type
+func NewExtendOrganizationTransferRequestWithBody(server string, uid TransferUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/transfers/%s/extend", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewRevokeOrganizationTransferRequest calls the generic RevokeOrganizationTransfer builder with application/json body
+func NewRevokeOrganizationTransferRequest(server string, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewRevokeOrganizationTransferRequestWithBody(server, uid, "application/json", bodyReader)
+}
+
+// NewRevokeOrganizationTransferRequestWithBody constructs an http.Request for the RevokeOrganizationTransfer method, with any body, and a specified content type
+func NewRevokeOrganizationTransferRequestWithBody(server string, uid TransferUID, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/transfers/%s/revoke", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
@@ -8870,6 +9544,55 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with PUT /adminunit (the `PutAdminunit` operationId).
 	PutAdminunitWithResponse(ctx context.Context, body PutAdminunitJSONRequestBody, reqEditors ...RequestEditorFn) (*PutAdminunitResponse, error)
 
+	// ListOrganizationMailboxesWithResponse Mailboxes of the organization's members
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /adminunit/mailboxes (the `ListOrganizationMailboxes` operationId).
+	ListOrganizationMailboxesWithResponse(ctx context.Context, params *ListOrganizationMailboxesParams, reqEditors ...RequestEditorFn) (*ListOrganizationMailboxesResponse, error)
+
+	// ListOrganizationTransfersWithResponse Transfers that use the organization's limits, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /adminunit/transfers (the `ListOrganizationTransfers` operationId).
+	ListOrganizationTransfersWithResponse(ctx context.Context, params *ListOrganizationTransfersParams, reqEditors ...RequestEditorFn) (*ListOrganizationTransfersResponse, error)
+
+	// GetOrganizationTransferWithResponse One of the transfers that use the organization's limits
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /adminunit/transfers/{uid} (the `GetOrganizationTransfer` operationId).
+	GetOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, reqEditors ...RequestEditorFn) (*GetOrganizationTransferResponse, error)
+
+	// ExtendOrganizationTransferWithBodyWithResponse Make a transfer of the organization available for longer
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+	ExtendOrganizationTransferWithBodyWithResponse(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendOrganizationTransferResponse, error)
+
+	// ExtendOrganizationTransferWithResponse Make a transfer of the organization available for longer
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+	ExtendOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, body ExtendOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendOrganizationTransferResponse, error)
+
+	// RevokeOrganizationTransferWithBodyWithResponse End a transfer of the organization and erase its contents
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+	RevokeOrganizationTransferWithBodyWithResponse(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeOrganizationTransferResponse, error)
+
+	// RevokeOrganizationTransferWithResponse End a transfer of the organization and erase its contents
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+	RevokeOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeOrganizationTransferResponse, error)
+
 	// CreateOneTimeKeyWithBodyWithResponse Create a one-time key for one download in a browser
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -9626,6 +10349,197 @@ func (r PutAdminunitResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r PutAdminunitResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOrganizationMailboxesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UsedMailboxList
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOrganizationMailboxesResponse) GetJSON200() *UsedMailboxList {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOrganizationMailboxesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOrganizationMailboxesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOrganizationMailboxesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOrganizationMailboxesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOrganizationTransfersResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationTransferList
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOrganizationTransfersResponse) GetJSON200() *OrganizationTransferList {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOrganizationTransfersResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOrganizationTransfersResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOrganizationTransfersResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOrganizationTransfersResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetOrganizationTransferResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *OrganizationTransfer
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetOrganizationTransferResponse) GetJSON200() *OrganizationTransfer {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetOrganizationTransferResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetOrganizationTransferResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetOrganizationTransferResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetOrganizationTransferResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ExtendOrganizationTransferResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r ExtendOrganizationTransferResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExtendOrganizationTransferResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExtendOrganizationTransferResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExtendOrganizationTransferResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type RevokeOrganizationTransferResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r RevokeOrganizationTransferResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r RevokeOrganizationTransferResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r RevokeOrganizationTransferResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r RevokeOrganizationTransferResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -12666,6 +13580,97 @@ func (c *ClientWithResponses) PutAdminunitWithResponse(ctx context.Context, body
 	return ParsePutAdminunitResponse(rsp)
 }
 
+// ListOrganizationMailboxesWithResponse Mailboxes of the organization's members
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /adminunit/mailboxes (the `ListOrganizationMailboxes` operationId).
+func (c *ClientWithResponses) ListOrganizationMailboxesWithResponse(ctx context.Context, params *ListOrganizationMailboxesParams, reqEditors ...RequestEditorFn) (*ListOrganizationMailboxesResponse, error) {
+	rsp, err := c.ListOrganizationMailboxes(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOrganizationMailboxesResponse(rsp)
+}
+
+// ListOrganizationTransfersWithResponse Transfers that use the organization's limits, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /adminunit/transfers (the `ListOrganizationTransfers` operationId).
+func (c *ClientWithResponses) ListOrganizationTransfersWithResponse(ctx context.Context, params *ListOrganizationTransfersParams, reqEditors ...RequestEditorFn) (*ListOrganizationTransfersResponse, error) {
+	rsp, err := c.ListOrganizationTransfers(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOrganizationTransfersResponse(rsp)
+}
+
+// GetOrganizationTransferWithResponse One of the transfers that use the organization's limits
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /adminunit/transfers/{uid} (the `GetOrganizationTransfer` operationId).
+func (c *ClientWithResponses) GetOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, reqEditors ...RequestEditorFn) (*GetOrganizationTransferResponse, error) {
+	rsp, err := c.GetOrganizationTransfer(ctx, uid, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetOrganizationTransferResponse(rsp)
+}
+
+// ExtendOrganizationTransferWithBodyWithResponse Make a transfer of the organization available for longer
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+func (c *ClientWithResponses) ExtendOrganizationTransferWithBodyWithResponse(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExtendOrganizationTransferResponse, error) {
+	rsp, err := c.ExtendOrganizationTransferWithBody(ctx, uid, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendOrganizationTransferResponse(rsp)
+}
+
+// ExtendOrganizationTransferWithResponse Make a transfer of the organization available for longer
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /adminunit/transfers/{uid}/extend (the `ExtendOrganizationTransfer` operationId).
+func (c *ClientWithResponses) ExtendOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, body ExtendOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*ExtendOrganizationTransferResponse, error) {
+	rsp, err := c.ExtendOrganizationTransfer(ctx, uid, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExtendOrganizationTransferResponse(rsp)
+}
+
+// RevokeOrganizationTransferWithBodyWithResponse End a transfer of the organization and erase its contents
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+func (c *ClientWithResponses) RevokeOrganizationTransferWithBodyWithResponse(ctx context.Context, uid TransferUID, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*RevokeOrganizationTransferResponse, error) {
+	rsp, err := c.RevokeOrganizationTransferWithBody(ctx, uid, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeOrganizationTransferResponse(rsp)
+}
+
+// RevokeOrganizationTransferWithResponse End a transfer of the organization and erase its contents
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
+func (c *ClientWithResponses) RevokeOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeOrganizationTransferResponse, error) {
+	rsp, err := c.RevokeOrganizationTransfer(ctx, uid, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseRevokeOrganizationTransferResponse(rsp)
+}
+
 // CreateOneTimeKeyWithBodyWithResponse Create a one-time key for one download in a browser
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -13974,6 +14979,116 @@ func ParsePutAdminunitResponse(rsp *http.Response) (*PutAdminunitResponse, error
 		}
 		response.JSON200 = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseListOrganizationMailboxesResponse parses an HTTP response from a ListOrganizationMailboxesWithResponse call
+func ParseListOrganizationMailboxesResponse(rsp *http.Response) (*ListOrganizationMailboxesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOrganizationMailboxesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UsedMailboxList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListOrganizationTransfersResponse parses an HTTP response from a ListOrganizationTransfersWithResponse call
+func ParseListOrganizationTransfersResponse(rsp *http.Response) (*ListOrganizationTransfersResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOrganizationTransfersResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationTransferList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetOrganizationTransferResponse parses an HTTP response from a GetOrganizationTransferWithResponse call
+func ParseGetOrganizationTransferResponse(rsp *http.Response) (*GetOrganizationTransferResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetOrganizationTransferResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest OrganizationTransfer
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseExtendOrganizationTransferResponse parses an HTTP response from a ExtendOrganizationTransferWithResponse call
+func ParseExtendOrganizationTransferResponse(rsp *http.Response) (*ExtendOrganizationTransferResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExtendOrganizationTransferResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseRevokeOrganizationTransferResponse parses an HTTP response from a RevokeOrganizationTransferWithResponse call
+func ParseRevokeOrganizationTransferResponse(rsp *http.Response) (*RevokeOrganizationTransferResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &RevokeOrganizationTransferResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
 	}
 
 	return response, nil

@@ -43,6 +43,25 @@ type ListedMailbox struct {
 	Bytes            int64 // in them
 }
 
+// UsedMailbox is what an administrator of the organization sees of a member's mailbox.
+type UsedMailbox struct {
+	PublicMailbox
+	MailboxUse
+}
+
+// CountedTransfers is how many transfers of an owner, from the newest, MailboxUse counts.
+const CountedTransfers = 500
+
+// MailboxUse says how much a mailbox is used. It counts what was sent to it while its owner was in the present organization.
+type MailboxUse struct {
+	ReceivedAt       *time.Time // the newest transfer; nil: none is counted
+	Transfers        int        // that have not ended
+	Bytes            int64      // in them
+	Partly           bool       // there may be more: CountedTransfers were examined
+	Reservations     int        // open ones of strangers
+	ReservationBytes int64
+}
+
 // Owner holds what the rules need about the owner of a mailbox or a transfer.
 type Owner struct {
 	Account

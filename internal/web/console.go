@@ -19,7 +19,7 @@ func OfSignIn(pattern string) bool {
 	return pattern == "/login" || strings.HasPrefix(pattern, "/assets/")
 }
 
-// consoleEntries are the pages of the console (contract 9.2). Their scripts and their stylesheet are in assets/admin.
+// consoleEntries are the pages of the console (contract 9.2). Their scripts and their own stylesheet are in assets/admin.
 var consoleEntries = []entry{
 	consolePage("", "overview", func(p i18n.Printer) string { return p.T("Overview") }),
 	consolePage("charts", "charts", func(p i18n.Printer) string { return p.T("Charts") }),
@@ -42,7 +42,7 @@ func consolePage(name, script string, title func(p i18n.Printer) string) entry {
 		pattern += "/" + name
 	}
 	return entry{
-		pattern: pattern, script: "admin/" + script, style: "admin/console.css", title: title,
+		pattern: pattern, script: "admin/" + script, styles: []string{"lists.css", "admin/console.css"}, title: title,
 		lead: func(p i18n.Printer) string { return p.T("For the operators of this installation.") },
 	}
 }

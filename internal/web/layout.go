@@ -27,7 +27,7 @@ func (v view) layout() g.Node {
 				v.Body),
 			v.foot(),
 			g.If(v.Waits, v.stylesheet()),
-			g.If(v.OwnStyle != "", h.Link(h.Rel("stylesheet"), h.Href(v.Assets+v.OwnStyle))),
+			g.Map(v.OwnStyles, func(path string) g.Node { return h.Link(h.Rel("stylesheet"), h.Href(v.Assets+path)) }),
 			h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations))),
 	))
 }

@@ -16,8 +16,8 @@ import (
 // entry describes one page.
 type entry struct {
 	pattern string
-	script  string // name of its module, without .js
-	style   string // path of its own stylesheet below assets; empty: none
+	script  string   // name of its module, without .js
+	styles  []string // paths of its own stylesheets below assets
 	title   func(p i18n.Printer) string
 	lead    func(p i18n.Printer) string          // says what the page, or the link to it, is for
 	body    func(p i18n.Printer) (g.Node, error) // content rendered by the server; nil: none
@@ -98,7 +98,7 @@ var publicEntries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("A program asks for access to your account. You decide here.")
 		}},
-	{pattern: "/organization", script: "organization",
+	{pattern: "/organization", script: "organization", styles: []string{"lists.css"},
 		title: func(p i18n.Printer) string { return p.T("Your organization") },
 		lead: func(p i18n.Printer) string {
 			return p.T("Your organization’s profile and members.")
@@ -133,9 +133,9 @@ type view struct {
 	Now          string // server time in Unix milliseconds: the visitor's clock may be wrong
 	Title, Lead  string
 	Locales      []localeName
-	Assets       string // path of the assets, with a slash at the end
-	Style        string // rules of the first paint
-	OwnStyle     string // path of the page's own stylesheet; empty: none
+	Assets       string   // path of the assets, with a slash at the end
+	Style        string   // rules of the first paint
+	OwnStyles    []string // paths of the page's own stylesheets
 	Script       string
 	Waits        bool     // the script renders the content; show a loading notice until then
 	Modules      []string // imports of the script, for modulepreload
@@ -171,7 +171,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	}
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), OwnStyle: e.style, Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
+		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
 		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}

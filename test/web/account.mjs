@@ -280,7 +280,7 @@ export async function accountTests() {
     await p.reload();
     await p.getByText("2 members").waitFor();
     await p.getByText("Gus").waitFor();
-    await p.getByRole("link", { name: "Transfers" }).last().click();
+    await p.getByRole("link", { name: "Rules for transfers" }).click();
     await retype(p.getByLabel("Maximum recipients"), "50");
     await p.getByRole("button", { name: "Save" }).first().click();
     await p.getByText("Saved").first().waitFor();

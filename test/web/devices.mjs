@@ -65,7 +65,7 @@ export async function devicesTests() {
       const accent = getComputedStyle(mark).color;
       return all.filter((e) => getComputedStyle(e).backgroundColor === accent).map((e) => e.textContent.trim());
     });
-    const own = ["/", "/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "groups", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
+    const own = ["/", "/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
     for (const [context, places] of [[await visitor(), ["/", "/m/demo", "/login", "/signup", "/reset", "/verify"]], [await signedIn(demo), own]]) {
       const p = await page(context, "/");
       for (const where of places) {

@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test, unfold, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
-async function office(name) {
+export async function office(name) {
   const boss = await person(`${name}boss`), member = await person(`${name}member`);
   const made = await api("POST", "/id/v3/organizations", { token: await access(boss), json: { name: `${name} Ltd` } });
   settle(boss, made);

@@ -97,7 +97,7 @@ const owners = (w) => [
     await p.goto((await begun.json()).verification_uri_complete);
     await p.getByText("consign on build-7").waitFor();
   }],
-  ["organization", "/organization"], ["organization-members", "/organization#members"], ["organization-groups", "/organization#groups"],
+  ["organization", "/organization"], ["organization-members", "/organization#members"], ["organization-mailboxes", "/organization#mailboxes"], ["organization-groups", "/organization#groups"], ["organization-transfers", "/organization#transfers"],
   ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"], ["organization-documents", "/organization#documents"],
 ];
 

@@ -6,7 +6,7 @@ import { access, api, base, browser, demo, equal, forgive, page, person, signedI
 import { world } from "./world.mjs";
 import { judge } from "./looks.mjs";
 
-const own = ["/inbox", "/send", "/mailbox", "/account", "/organization", ...["members", "groups", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
+const own = ["/inbox", "/send", "/mailbox", "/account", "/organization", ...["members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
 
 /** Opens every page in one language. */

@@ -23,6 +23,7 @@ import { tokenTests } from "./tokens.mjs";
 import { passkeyTests } from "./passkeys.mjs";
 import { webhookTests } from "./webhooks.mjs";
 import { consoleTests } from "./console.mjs";
+import { organizationTests } from "./organization.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -47,4 +48,5 @@ await journeyTests();
 await tokenTests();
 await webhookTests();
 await consoleTests();
+await organizationTests();
 await finish();

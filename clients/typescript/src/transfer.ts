@@ -350,6 +350,128 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/adminunit/mailboxes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Mailboxes of the organization's members
+         * @description For administrators. In the order of their uids, 50 a page. With `search`, a page compares 2000 mailboxes, so it may be empty and have `next`.
+         *     Refused in the free organization (403001), whose limits people without an organization share.
+         */
+        get: operations["listOrganizationMailboxes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/adminunit/transfers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Transfers that use the organization's limits, newest first
+         * @description For administrators. What members sent, and what was sent to their mailboxes, while they were in the organization: who, when, how much,
+         *     never the contents. A page has 50 transfers. With `state`, it compares 2000, so it may be empty and have `next`. Refused in the free
+         *     organization (403001).
+         */
+        get: operations["listOrganizationTransfers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/adminunit/transfers/{uid}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * One of the transfers that use the organization's limits
+         * @description For administrators. Who sent it to whom, sizes, counts, states and times. Neither subject, message and answers nor names of files.
+         */
+        get: operations["getOrganizationTransfer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/adminunit/transfers/{uid}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make a transfer of the organization available for longer
+         * @description For administrators. For `days` from now, at most the longest of `availableTtl`. One that has expired is available again until
+         *     `extendableUntil`; recipients who asked for more time get a mail. 400 when it expires later already. The sender sees the change.
+         */
+        post: operations["extendOrganizationTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/adminunit/transfers/{uid}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End a transfer of the organization and erase its contents
+         * @description For administrators. For good, as its sender can. The sender and recipients who have an account see that it was revoked.
+         */
+        post: operations["revokeOrganizationTransfer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/usage": {
         parameters: {
             query?: never;
@@ -1779,6 +1901,145 @@ export interface components {
              */
             storageLimitBytes: number | null;
         };
+        /** @enum {string} */
+        StateOfTransfer: "delivered" | "accessed" | "expired" | "revoked";
+        /** @description Name and address are as the sender stated them when `uid` is null */
+        StatedSender: {
+            /** Format: uuid */
+            uid: string | null;
+            name: string | null;
+            email: string | null;
+        };
+        OrganizationTransferList: {
+            transfers: {
+                uid: components["schemas"]["UID"];
+                type: components["schemas"]["Kind"];
+                state: components["schemas"]["StateOfTransfer"];
+                sender: components["schemas"]["StatedSender"];
+                /** @description Address of the first recipient; null: there is only a link */
+                recipient: string | null;
+                recipients: number;
+                /** Format: int64 */
+                downloads: number;
+                files: number;
+                /** Format: int64 */
+                bytes: number;
+                protection: components["schemas"]["Protection"];
+                /** @description The worst state of a file; null: not inspected */
+                malwareStatus: components["schemas"]["MalwareStatus"] | null;
+                createdAt: components["schemas"]["Timestamp"];
+                /** @description null: its recipient keeps it from expiring */
+                expiresAt: components["schemas"]["Timestamp"] | null;
+            }[];
+            /** @description `after` of the next page */
+            next?: string;
+        };
+        OrganizationTransfer: {
+            uid: components["schemas"]["UID"];
+            type: components["schemas"]["Kind"];
+            state: components["schemas"]["StateOfTransfer"];
+            sender: components["schemas"]["StatedSender"];
+            /** @description The member whose volume it uses */
+            owner: {
+                uid: components["schemas"]["UID"];
+                /** @description null: the account was deleted */
+                email: string | null;
+            };
+            organization: {
+                uid: components["schemas"]["UID"];
+                name: string | null;
+            };
+            /** @description Those in bcc, too */
+            recipients: {
+                /** Format: uuid */
+                uid: string | null;
+                /** @description null: whoever has the link */
+                email: string | null;
+                /** @enum {string} */
+                type: "to" | "cc" | "bcc" | "link";
+                /** @description The mail failed for good */
+                undelivered: boolean;
+                downloads: number;
+                accessedAt: components["schemas"]["Timestamp"] | null;
+                downloadedAt: components["schemas"]["Timestamp"] | null;
+            }[];
+            files: number;
+            /** Format: int64 */
+            bytes: number;
+            protection: components["schemas"]["Protection"];
+            /** @description The worst state of a file; null: not inspected */
+            malwareStatus: components["schemas"]["MalwareStatus"] | null;
+            /** @description Its recipient keeps it from expiring */
+            pinned: boolean;
+            /** @description By each recipient; 0: no limit */
+            maxDownloads: number;
+            /** @description By all recipients; 0: no limit */
+            maxTotalDownloads: number;
+            deleteAfterDownload: boolean;
+            createdAt: components["schemas"]["Timestamp"];
+            accessedAt: components["schemas"]["Timestamp"] | null;
+            /** @description null: pinned */
+            expiresAt: components["schemas"]["Timestamp"] | null;
+            /** @description Of an expired one: until when it can be extended */
+            extendableUntil: components["schemas"]["Timestamp"] | null;
+            /** @description When its contents were erased */
+            endedAt: components["schemas"]["Timestamp"] | null;
+        };
+        StatedChange: {
+            /** @description Why; stays in the audit */
+            reason: string;
+        };
+        TransferExtension: {
+            /** @description Why; stays in the audit */
+            reason: string;
+            /** @description From now on */
+            days: number;
+        };
+        UsedMailboxList: {
+            mailboxes: {
+                uid: components["schemas"]["UID"];
+                link: string | null;
+                name: string;
+                /** @description The primary address of the owner */
+                email: string;
+                /** @description Why it accepts nothing; null: it does */
+                unavailable: components["schemas"]["UnavailableReason"] | null;
+                /** @description In a transfer */
+                maxFiles: number;
+                /** Format: int64 */
+                maxFileSizeMb: number;
+                /**
+                 * Format: int64
+                 * @description What the owner has used this month
+                 */
+                uploadBytes: number;
+                /**
+                 * Format: int64
+                 * @description The own limit of the owner; null: none
+                 */
+                uploadLimitBytes: number | null;
+                /** @description The newest transfer to it; null: none is counted */
+                receivedAt: components["schemas"]["Timestamp"] | null;
+                /** @description Transfers to it that have not ended */
+                transfers: number;
+                /**
+                 * Format: int64
+                 * @description In these transfers
+                 */
+                bytes: number;
+                /** @description There may be more: the newest 500 transfers of the owner are counted */
+                partly: boolean;
+                /** @description Open ones of strangers */
+                reservations: number;
+                /**
+                 * Format: int64
+                 * @description In these reservations
+                 */
+                reservationBytes: number;
+            }[];
+            /** @description `after` of the next page */
+            next?: string;
+        };
         /** @description Accepted types and wildcards; an empty list accepts everything */
         MIMETypeFilter: string[];
         MailboxRequest: {
@@ -2200,7 +2461,7 @@ export interface components {
             expiresAt?: string;
             /** @description Recipients who were added or reminded */
             count?: number;
-            /** @description Of revoked: downloaded, when the first complete download ended the transfer */
+            /** @description downloaded: the first complete download ended the transfer · administrator: an administrator of the organization made the change */
             reason?: string;
         };
         TransferPage: {
@@ -2355,6 +2616,26 @@ export interface components {
         };
         /** @description The caller lacks the role Organization.Admin (403052), the primary address is not verified (403901), or a second factor is required (403902) */
         NotAdministrator: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "code": 403052,
+                 *         "message": "This request is forbidden.",
+                 *         "details": [
+                 *           "this needs the role Organization.Admin"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description The caller lacks the role Organization.Admin (403052), the organization is the free one (403001), its service is off (403033), the primary address is not verified (403901), or a second factor is required (403902) */
+        NotOverseer: {
             headers: {
                 [name: string]: unknown;
             };
@@ -2867,6 +3148,11 @@ export interface components {
         };
     };
     parameters: {
+        /**
+         * @description `next` of the page before
+         * @example AZPwogEjfU4=
+         */
+        After: string;
         /**
          * @description Makes the request repeatable: for 24 hours the same request with the same key is answered with the first answer, and
          *     `Idempotency-Replayed: true`. Use a new random key for each thing to create. 409902, the first request still runs,
@@ -4142,6 +4428,358 @@ export interface operations {
             404: components["responses"]["NotFound"];
             406: components["responses"]["Failure"];
             409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    listOrganizationMailboxes: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Part of the name, of the primary address or of the link, without regard to case
+                 * @example ann
+                 */
+                search?: string;
+                /**
+                 * @description `next` of the page before
+                 * @example AZPwogEjfU4=
+                 */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The mailboxes */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "mailboxes": [
+                     *         {
+                     *           "uid": "0193f0a2-5b7c-7d11-9f3e-2b6a1c4d8e90",
+                     *           "link": "ann",
+                     *           "name": "Ann",
+                     *           "email": "ann@example.com",
+                     *           "unavailable": null,
+                     *           "maxFiles": 500,
+                     *           "maxFileSizeMb": 2000,
+                     *           "uploadBytes": 48211329,
+                     *           "uploadLimitBytes": null,
+                     *           "receivedAt": "2026-11-20T09:30:00.000+00:00",
+                     *           "transfers": 2,
+                     *           "bytes": 48211329,
+                     *           "partly": false,
+                     *           "reservations": 1,
+                     *           "reservationBytes": 1024
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsedMailboxList"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    listOrganizationTransfers: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Uid or address of the member whose volume the transfers use
+                 * @example ann@example.com
+                 */
+                person?: string;
+                /**
+                 * @description Only transfers in this state
+                 * @example delivered
+                 */
+                state?: components["schemas"]["StateOfTransfer"];
+                /**
+                 * @description `next` of the page before
+                 * @example AZPwogEjfU4=
+                 */
+                after?: components["parameters"]["After"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transfers */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "transfers": [
+                     *         {
+                     *           "uid": "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f11",
+                     *           "type": "mailbox",
+                     *           "state": "delivered",
+                     *           "sender": {
+                     *             "uid": null,
+                     *             "name": "Sam",
+                     *             "email": "sam@example.com"
+                     *           },
+                     *           "recipient": "ann@example.com",
+                     *           "recipients": 1,
+                     *           "downloads": 0,
+                     *           "files": 2,
+                     *           "bytes": 48211329,
+                     *           "protection": "none",
+                     *           "malwareStatus": "clean",
+                     *           "createdAt": "2026-11-20T09:30:00.000+00:00",
+                     *           "expiresAt": "2026-12-04T09:30:00.000+00:00"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationTransferList"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getOrganizationTransfer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The transfer */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "uid": "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f11",
+                     *       "type": "mailbox",
+                     *       "state": "delivered",
+                     *       "sender": {
+                     *         "uid": null,
+                     *         "name": "Sam",
+                     *         "email": "sam@example.com"
+                     *       },
+                     *       "owner": {
+                     *         "uid": "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10",
+                     *         "email": "ann@example.com"
+                     *       },
+                     *       "organization": {
+                     *         "uid": "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f00",
+                     *         "name": "Example"
+                     *       },
+                     *       "recipients": [
+                     *         {
+                     *           "uid": "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10",
+                     *           "email": "ann@example.com",
+                     *           "type": "to",
+                     *           "undelivered": false,
+                     *           "downloads": 0,
+                     *           "accessedAt": null,
+                     *           "downloadedAt": null
+                     *         }
+                     *       ],
+                     *       "files": 2,
+                     *       "bytes": 48211329,
+                     *       "protection": "none",
+                     *       "malwareStatus": "clean",
+                     *       "pinned": false,
+                     *       "maxDownloads": 0,
+                     *       "maxTotalDownloads": 0,
+                     *       "deleteAfterDownload": false,
+                     *       "createdAt": "2026-11-20T09:30:00.000+00:00",
+                     *       "accessedAt": null,
+                     *       "expiresAt": "2026-12-04T09:30:00.000+00:00",
+                     *       "extendableUntil": null,
+                     *       "endedAt": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OrganizationTransfer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    extendOrganizationTransfer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Ann is ill",
+                 *       "days": 7
+                 *     }
+                 */
+                "application/json": components["schemas"]["TransferExtension"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description 409020 the transfer has ended · 409001 */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409020,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "the transfer has ended and its content is erased; it cannot be changed or revived"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    revokeOrganizationTransfer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The `uid` of the transfer.
+                 * @example 0193f0c4-1a2b-7c3d-9e4f-5a6b7c8d9e0f
+                 */
+                uid: components["parameters"]["TransferUID"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "reason": "Sent to the wrong address"
+                 *     }
+                 */
+                "application/json": components["schemas"]["StatedChange"];
+            };
+        };
+        responses: {
+            /** @description Done */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            /** @description 409020 the transfer has ended · 409001 */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "error": {
+                     *         "code": 409020,
+                     *         "message": "The request conflicts with the state of the resource.",
+                     *         "details": [
+                     *           "the transfer has ended and its content is erased; it cannot be changed or revived"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
             413: components["responses"]["Failure"];
             415: components["responses"]["Failure"];
             429: components["responses"]["TooMany"];

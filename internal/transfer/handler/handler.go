@@ -72,7 +72,7 @@ var (
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.reservationRoutes(), h.partRoutes(uploaders()), h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
+	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.organizationRoutes(), h.reservationRoutes(), h.partRoutes(uploaders()), h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
 }
 
 // mailboxRoutes holds mailboxes and mailbox groups.

@@ -64,21 +64,7 @@ type transfersResponse struct {
 	Next      string                   `json:"next,omitempty"`
 }
 
-// findTransfers handles GET /transfers of the console.
-func (h *Handler) findTransfers(w http.ResponseWriter, r *http.Request) error {
-	q := httpapi.QueryOf(r)
-	in := service.OperatorTransfers{
-		Person: q.One("person"), Mailbox: q.One("mailbox"), Organization: q.One("organization"),
-		State: transfer.State(q.Word("state", string(transfer.Delivered), string(transfer.Accessed), string(transfer.Expired), string(transfer.Revoked))),
-		After: q.One("after"),
-	}
-	if err := q.Err(); err != nil {
-		return err
-	}
-	list, next, err := h.service.FindTransfers(r.Context(), in)
-	if err != nil {
-		return err
-	}
+func transfersFrom(list []transfer.ListedTransfer, next string) transfersResponse {
 	out := transfersResponse{Transfers: make([]listedTransferResponse, len(list)), Next: next}
 	for i, t := range list {
 		out.Transfers[i] = listedTransferResponse{
@@ -87,7 +73,28 @@ func (h *Handler) findTransfers(w http.ResponseWriter, r *http.Request) error {
 			CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.TimeOrNil(t.ExpiresAt),
 		}
 	}
-	return httpapi.JSON(w, http.StatusOK, out)
+	return out
+}
+
+// queryState returns the parameter state.
+func queryState(q *httpapi.Query) transfer.State {
+	return transfer.State(q.Word("state", string(transfer.Delivered), string(transfer.Accessed), string(transfer.Expired), string(transfer.Revoked)))
+}
+
+// findTransfers handles GET /transfers of the console.
+func (h *Handler) findTransfers(w http.ResponseWriter, r *http.Request) error {
+	q := httpapi.QueryOf(r)
+	in := service.OperatorTransfers{
+		Person: q.One("person"), Mailbox: q.One("mailbox"), Organization: q.One("organization"), State: queryState(q), After: q.One("after"),
+	}
+	if err := q.Err(); err != nil {
+		return err
+	}
+	list, next, err := h.service.FindTransfers(r.Context(), in)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, transfersFrom(list, next))
 }
 
 type transferReportResponse struct {
@@ -111,7 +118,12 @@ type transferReportResponse struct {
 	ExpiresAt           *httpapi.Time       `json:"expiresAt"`
 	ExtendableUntil     *httpapi.Time       `json:"extendableUntil"`
 	EndedAt             *httpapi.Time       `json:"endedAt"`
-	HasReceipt          bool                `json:"hasReceipt"`
+}
+
+// operatedTransferResponse has what only operators may erase, too.
+type operatedTransferResponse struct {
+	transferReportResponse
+	HasReceipt bool `json:"hasReceipt"`
 }
 
 type reportedOwner struct {
@@ -145,6 +157,23 @@ func reportedRecipientFrom(d transfer.Delivery) reportedRecipient {
 	return out
 }
 
+func transferReportFrom(t service.TransferReport) transferReportResponse {
+	out := transferReportResponse{
+		UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender), Owner: reportedOwner{t.Owner, orNull(t.OwnerEmail)},
+		Organization: organizationNamed{t.Organization, orNull(t.OrganizationName)}, Recipients: make([]reportedRecipient, len(t.Recipients)),
+		Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)), Pinned: t.Pinned,
+		MaxDownloads: t.MaxDownloads, MaxTotalDownloads: t.MaxTotalDownloads, DeleteAfterDownload: t.DeleteAfterDownload, CreatedAt: httpapi.Time(t.CreatedAt),
+		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), EndedAt: httpapi.TimeOrNil(t.EndedAt),
+	}
+	if !t.Pinned {
+		out.ExpiresAt = httpapi.TimeOrNil(&t.ExpiresAt)
+	}
+	for i, d := range t.Recipients {
+		out.Recipients[i] = reportedRecipientFrom(d)
+	}
+	return out
+}
+
 // reportTransfer handles GET /transfers/{transfer} of the console.
 func (h *Handler) reportTransfer(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Transfer](r, "transfer")
@@ -155,20 +184,7 @@ func (h *Handler) reportTransfer(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	out := transferReportResponse{
-		UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender), Owner: reportedOwner{t.Owner, orNull(t.OwnerEmail)},
-		Organization: organizationNamed{t.Organization, orNull(t.OrganizationName)}, Recipients: make([]reportedRecipient, len(t.Recipients)),
-		Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)), Pinned: t.Pinned,
-		MaxDownloads: t.MaxDownloads, MaxTotalDownloads: t.MaxTotalDownloads, DeleteAfterDownload: t.DeleteAfterDownload, CreatedAt: httpapi.Time(t.CreatedAt),
-		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), EndedAt: httpapi.TimeOrNil(t.EndedAt), HasReceipt: t.HasReceipt,
-	}
-	if !t.Pinned {
-		out.ExpiresAt = httpapi.TimeOrNil(&t.ExpiresAt)
-	}
-	for i, d := range t.Recipients {
-		out.Recipients[i] = reportedRecipientFrom(d)
-	}
-	return httpapi.JSON(w, http.StatusOK, out)
+	return httpapi.JSON(w, http.StatusOK, operatedTransferResponse{transferReportFrom(t), t.HasReceipt})
 }
 
 // byConsole stands for the operator in the details of an audit entry, which has the operator as actor.

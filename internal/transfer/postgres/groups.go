@@ -133,6 +133,12 @@ func (s *Store) AtHome(ctx context.Context, o id.Organization, sc Scope) error {
 	return err
 }
 
+// SharesLimits reports whether people without an organization share the limits of an organization, as they do those of the free one.
+// Errors: transfer.ErrNotFound.
+func (s *Store) SharesLimits(ctx context.Context, o id.Organization) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "find organization", transfer.ErrNotFound, `SELECT free FROM directory.organizations WHERE organization = $1`, o)
+}
+
 // InsertGroup adds a group without mailboxes and link.
 func (s *Store) InsertGroup(ctx context.Context, g transfer.MailboxGroup, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store mailbox group", `INSERT INTO transfer.mailbox_groups (uid, organization, name, description, created_at, updated_at)

@@ -10,18 +10,20 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// TransferSearch selects transfers for an operator. One of Person, Mailbox and Organization is set at most; none: all transfers.
+// TransferSearch selects transfers for an operator, or for an administrator of Organization. One of Person, Mailbox and Organization is set
+// at most; none: all transfers.
 type TransferSearch struct {
 	Person       id.Person       // sender or recipient; not as recipient what the person has removed from the own list
 	Mailbox      id.Person       // of this person
 	Organization id.Organization // whose limits the transfer uses
+	Owner        id.Person       // with Organization: whose volume the transfer uses; zero: all
 	State        transfer.State  // empty: any
 	After        Position
 	Candidates   int // how many transfers the state is compared of
 	Limit        int
 }
 
-// candidates returns the transfers of the search before the position in $2 and $3, newest first, at most $4. All transfers are in the order
+// candidates returns the transfers of the search before the position in $2 and $3, newest first, at most $4. $6 is the owner. All transfers are in the order
 // of their uids, which are UUIDs of version 7.
 func (q TransferSearch) candidates() (rows, order string, subject any) {
 	order = ` ORDER BY created_at DESC, uid DESC`
@@ -36,6 +38,8 @@ func (q TransferSearch) candidates() (rows, order string, subject any) {
 			) halves` + order + ` LIMIT $4`, order, q.Person
 	case !q.Mailbox.IsZero():
 		return transfers + `t.owner = $1 AND t.type = 'mailbox' AND (t.created_at, t.uid)` + rest, order, q.Mailbox
+	case !q.Owner.IsZero():
+		return transfers + `t.limits_organization = $1 AND t.owner = $6 AND (t.created_at, t.uid)` + rest, order, q.Organization
 	case !q.Organization.IsZero():
 		return transfers + `t.limits_organization = $1 AND (t.created_at, t.uid)` + rest, order, q.Organization
 	}
@@ -67,7 +71,7 @@ func quoted(s transfer.State) string {
 	return `'delivered'`
 }
 
-// FindTransfers returns a page of the transfers that an operator looks for, and the position of the next page, which is zero on the last
+// FindTransfers returns a page of the transfers of a search, and the position of the next page, which is zero on the last
 // one. A page with a state may be empty and have a next one.
 func (s *Store) FindTransfers(ctx context.Context, q TransferSearch, now time.Time) (list []transfer.ListedTransfer, next Position, err error) {
 	type row struct {
@@ -78,6 +82,10 @@ func (s *Store) FindTransfers(ctx context.Context, q TransferSearch, now time.Ti
 		q.Candidates = q.Limit + 1
 	}
 	candidates, order, subject := q.candidates()
+	args := []any{subject, q.After.At, q.After.UID, q.Candidates, now}
+	if !q.Owner.IsZero() {
+		args = append(args, q.Owner)
+	}
 	rows, err := database.All[row](ctx, s.q, "find transfers", `
 		WITH candidates AS MATERIALIZED (`+candidates+`),
 		page AS (
@@ -93,7 +101,7 @@ func (s *Store) FindTransfers(ctx context.Context, q TransferSearch, now time.Ti
 			SELECT (array_agg(d.email ORDER BY d.position))[1] AS recipient, count(*) FILTER (WHERE d.destination_type <> 'link') AS recipients,
 				coalesce(sum(d.downloads), 0)::bigint AS downloads
 			FROM transfer.deliveries d WHERE d.transfer = t.uid
-		) d ORDER BY page.created_at DESC, page.uid DESC`, subject, q.After.At, q.After.UID, q.Candidates, now)
+		) d ORDER BY page.created_at DESC, page.uid DESC`, args...)
 	if err != nil {
 		return nil, Position{}, err
 	}

@@ -114,6 +114,11 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"transfers of an organization in a state": func() error {
 				return find(s, TransferSearch{Organization: sc.HostOrganization, State: transfer.Revoked, Candidates: 5, Limit: 5})
 			},
+			"transfers of a member": func() error { return find(s, TransferSearch{Organization: sc.HostOrganization, Owner: p, Limit: 5}) },
+			"mailboxes of members": func() error {
+				_, _, err := s.OrganizationMailboxes(ctx, MembersMailboxes{Organization: sc.HostOrganization, Search: "box1", Candidates: 5, Limit: 5}, sc)
+				return err
+			},
 			"mailboxes by link":            func() error { return findMailboxes(s, MailboxSearch{Link: "box12", Limit: 5}) },
 			"mailbox of a person":          func() error { return findMailboxes(s, MailboxSearch{Person: p, Limit: 5}) },
 			"mailboxes of an organization": func() error { return findMailboxes(s, MailboxSearch{Organization: sc.HostOrganization, Limit: 5}) },

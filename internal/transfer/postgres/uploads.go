@@ -39,13 +39,13 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 			CASE WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
-			coalesce(l.storage_volume_bytes, -1) AS storage_limit,
-			coalesce((SELECT v.bytes FROM transfer.stored_volumes v WHERE v.organization = r.limits_organization), 0) AS stored
+			coalesce(l.storage_volume_bytes, -1) AS storage_limit, coalesce(sv.bytes, 0) AS stored
 		FROM transfer.reservations r
 		JOIN transfer.objects o ON o.reservation = r.uid
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
+		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
 		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
 	u.LeaseUntil, u.ExpiresAt = leaseUntil(u.LeaseLeft), u.Expires

@@ -141,7 +141,8 @@ func mergeActivities(uses []postgres.Use, changes []audit.Record, limit int) (li
 	}
 	for _, r := range changes {
 		a := Activity{Kind: activityKinds[r.Action], At: r.At, Details: r.Details, key: strconv.FormatInt(r.ID, 10)}
-		if r.Client.Address.IsValid() && r.Details[operatorDetail] == "" { // where operators are is their own
+		inPlace := r.Details[operatorDetail] != "" || r.Details[reasonDetail] == byAdministrator
+		if r.Client.Address.IsValid() && !inPlace { // where operators and administrators are is their own
 			a.Addresses = []netip.Addr{r.Client.Address}
 		}
 		if d, err := id.Parse[id.Delivery](r.Details[deliveryDetail]); err == nil {

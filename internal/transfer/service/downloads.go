@@ -337,6 +337,6 @@ func (s *Service) recordSent(ctx context.Context, d start, e Extent, sent int64)
 		if err != nil || !all {
 			return err
 		}
-		return s.revoke(ctx, tx, d.caller, t, map[string]string{"reason": "downloaded"})
+		return s.revoke(ctx, tx, d.caller, t, audit.Entry{Details: map[string]string{reasonDetail: "downloaded"}})
 	})
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// revoke erases a locked transfer. It sends an event to the recipients and to the sender. details go to the audit entry.
-func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, details map[string]string) error {
+// revoke erases a locked transfer. It sends an event to the recipients and to the sender. The audit entry takes details and organization
+// from e.
+func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, e audit.Entry) error {
 	uids := []id.Transfer{t.UID}
 	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
 		return err
@@ -32,9 +33,8 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
 		return err
 	}
-	if err := s.record(ctx, tx, caller, audit.Entry{
-		Action: "transfer.revoke", Object: t.UID.String(), Target: t.Sender.Person, Details: details,
-	}); err != nil {
+	e.Action, e.Object, e.Target = "transfer.revoke", t.UID.String(), t.Sender.Person
+	if err := s.record(ctx, tx, caller, e); err != nil {
 		return err
 	}
 	return s.tell(ctx, tx, events.TransferRevoked, t.UID, parties(t, deliveries[t.UID]))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"strconv"
 	"time"
 
@@ -85,14 +86,48 @@ func (s *Service) extendableUntil(t postgres.SeenTransfer) time.Time {
 	return t.ExpiresAt.Add(s.expiryGrace)
 }
 
+// authority changes a transfer in place of its sender.
+type authority struct {
+	caller       token.Caller      // zero: an operator
+	organization id.Organization   // whose limits the transfer must use; zero: any
+	details      map[string]string // of the audit entry
+}
+
+// entry returns the part of an audit entry that tells of the authority, with more details.
+func (a authority) entry(more map[string]string) audit.Entry {
+	details := maps.Clone(a.details)
+	maps.Copy(details, more)
+	return audit.Entry{Organization: a.organization, Details: details}
+}
+
+// lockFor locks a transfer that an authority may change.
+// Errors: transfer.ErrNotFound.
+func lockFor(ctx context.Context, tx *postgres.Store, a authority, uid id.Transfer) (postgres.SeenTransfer, error) {
+	t, err := tx.LockTransfer(ctx, uid)
+	if err != nil || a.organization.IsZero() {
+		return t, err
+	}
+	holders, err := tx.TransferHolders(ctx, uid)
+	if err == nil && holders.Organization != a.organization {
+		err = transfer.ErrNotFound
+	}
+	return t, err
+}
+
 // ExtendByOperator makes a transfer available for some days from now, whatever the adminunit's lives are. by names the operator.
-// Errors: transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid, also when it expires later already.
+// Errors: those of extendFor.
 func (s *Service) ExtendByOperator(ctx context.Context, uid id.Transfer, days int, by string) error {
-	if days < 1 || days > MaxOperatorDays {
-		return fault.ErrInvalid.With("days: must be from 1 to " + strconv.Itoa(MaxOperatorDays))
+	return s.extendFor(ctx, authority{details: map[string]string{operatorDetail: by}}, uid, days, MaxOperatorDays)
+}
+
+// extendFor makes a transfer available for some days from now, most days at most.
+// Errors: transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid, also when it expires later already.
+func (s *Service) extendFor(ctx context.Context, a authority, uid id.Transfer, days, most int) error {
+	if days < 1 || days > most {
+		return fault.ErrInvalid.With("days: must be from 1 to " + strconv.Itoa(most))
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		t, err := tx.LockTransfer(ctx, uid)
+		t, err := lockFor(ctx, tx, a, uid)
 		if err != nil {
 			return err
 		}
@@ -120,29 +155,42 @@ func (s *Service) ExtendByOperator(ctx context.Context, uid id.Transfer, days in
 				return err
 			}
 		}
-		details := map[string]string{"members": "expiresAt", "expiresAt": expires.UTC().Format(time.RFC3339), operatorDetail: by}
-		if err := s.record(ctx, tx, token.Caller{}, audit.Entry{Action: "transfer.update", Object: uid.String(), Target: t.Sender.Person, Details: details}); err != nil {
+		e := a.entry(map[string]string{"members": "expiresAt", "expiresAt": expires.UTC().Format(time.RFC3339)})
+		e.Action, e.Object, e.Target = "transfer.update", uid.String(), t.Sender.Person
+		if err := s.record(ctx, tx, a.caller, e); err != nil {
 			return err
 		}
 		return s.tell(ctx, tx, events.TransferUpdated, uid, parties(t, deliveries[uid]))
 	})
 }
 
-// operatorDetail names the operator in an audit entry.
-const operatorDetail = "operator"
+const (
+	// operatorDetail names the operator in an audit entry.
+	operatorDetail = "operator"
+	// reasonDetail says in an audit entry why a transfer was revoked, or who changed it in place of its sender.
+	reasonDetail = "reason"
+	// byAdministrator is the reason of a change by an administrator of the organization.
+	byAdministrator = "administrator"
+)
 
 // RevokeByOperator ends a transfer and erases its content. by names the operator.
-// Errors: transfer.ErrNotFound, transfer.ErrEnded.
+// Errors: those of revokeFor.
 func (s *Service) RevokeByOperator(ctx context.Context, uid id.Transfer, by string) error {
+	return s.revokeFor(ctx, authority{details: map[string]string{operatorDetail: by}}, uid)
+}
+
+// revokeFor ends a transfer and erases its content.
+// Errors: transfer.ErrNotFound, transfer.ErrEnded.
+func (s *Service) revokeFor(ctx context.Context, a authority, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		t, err := tx.LockTransfer(ctx, uid)
+		t, err := lockFor(ctx, tx, a, uid)
 		if err != nil {
 			return err
 		}
 		if t.State.Ended() {
 			return transfer.ErrEnded
 		}
-		return s.revoke(ctx, tx, token.Caller{}, t, map[string]string{operatorDetail: by})
+		return s.revoke(ctx, tx, a.caller, t, a.entry(nil))
 	})
 }
 

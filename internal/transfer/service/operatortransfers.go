@@ -14,7 +14,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Methods of the console's pages that no command has. What the pages change is in operators.go.
+// Methods of the console's pages that no command has. What the pages change is in operators.go. Administrators of organizations use them
+// through organizationtransfers.go.
 
 const (
 	// operatorPage is how many items a list of the console has.
@@ -35,20 +36,34 @@ type OperatorTransfers struct {
 // FindTransfers lists transfers, newest first. next is empty on the last page. With a state, a page may be empty and have a next one.
 // Errors: fault.ErrInvalid.
 func (s *Service) FindTransfers(ctx context.Context, in OperatorTransfers) (list []transfer.ListedTransfer, next string, err error) {
-	q := postgres.TransferSearch{State: in.State, Candidates: operatorCandidates, Limit: operatorPage}
-	var ok bool
-	if q.After, ok = operatorPosition(in.After, s.now()); !ok {
-		return nil, "", fault.ErrInvalid.With("after: must be next of an earlier answer")
+	q, err := s.transferSearch(in.State, in.After)
+	if err != nil {
+		return nil, "", err
 	}
 	known, err := s.narrow(ctx, &q, in)
 	if err != nil || !known {
 		return nil, "", err
 	}
+	return s.findTransfers(ctx, q)
+}
+
+// findTransfers returns a page of the transfers of a search, and the position of the next page, which is empty on the last one.
+func (s *Service) findTransfers(ctx context.Context, q postgres.TransferSearch) (list []transfer.ListedTransfer, next string, err error) {
 	list, after, err := s.store.FindTransfers(ctx, q, s.now())
 	if after != (postgres.Position{}) {
 		next = id.Position(after.UID, after.At.UTC().Format(time.RFC3339Nano))
 	}
 	return list, next, err
+}
+
+// transferSearch returns a search that begins at a position.
+// Errors: fault.ErrInvalid.
+func (s *Service) transferSearch(state transfer.State, after string) (q postgres.TransferSearch, err error) {
+	position, ok := operatorPosition(after, s.now())
+	if !ok {
+		return q, fault.ErrInvalid.With("after: must be next of an earlier answer")
+	}
+	return postgres.TransferSearch{State: state, After: position, Candidates: operatorCandidates, Limit: operatorPage}, nil
 }
 
 // operatorPosition parses the position of a page. The empty one is before everything.
@@ -108,7 +123,7 @@ func (s *Service) organizationNamed(ctx context.Context, reference string) (id.O
 	return o, err
 }
 
-// TransferReport is what an operator sees of a transfer. Handlers leave out subject, message and answers.
+// TransferReport is what an operator or administrator sees of a transfer. Handlers leave out subject, message and answers.
 type TransferReport struct {
 	transfer.Transfer
 	postgres.TransferHolders

@@ -289,7 +289,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		}
 		expired := !s.now().Before(t.ExpiresAt)
 		if t.AsSender && !t.State.Ended() && !expired {
-			return s.revoke(ctx, tx, caller, t, nil)
+			return s.revoke(ctx, tx, caller, t, audit.Entry{})
 		}
 		if t.AsSender {
 			if err := tx.HideTransfer(ctx, uid, s.now()); err != nil {

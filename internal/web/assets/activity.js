@@ -30,6 +30,7 @@ function Line({ entry: a }) {
     a.kind === "downloaded" && a.downloads > 1 && N("%d time", "%d times", a.downloads),
     a.kind === "downloaded" && !a.complete && T("not complete"),
     list(a.addresses ?? []),
+    a.reason === "administrator" && T("by an administrator of the organization"),
   ].filter(Boolean);
   return html`<li><${Icon} name=${icons[a.kind] ?? "clock"} /><div><div class="break">${sentenceOf(a)}</div><div class="dim">${facts.join(" · ")}</div></div></li>`;
 }

@@ -10,6 +10,7 @@ import { Profile } from "./organization-profile.js";
 import { Members } from "./organization-members.js";
 import { Security } from "./organization-security.js";
 import { Groups } from "./organization-groups.js";
+import { Mailboxes, Transfers } from "./organization-lists.js";
 import { Documents, Settings, Usage } from "./organization-transfers.js";
 import { Webhooks } from "./webhooks.js";
 import "./shell.js";
@@ -46,14 +47,20 @@ function Create() {
 const Tokens = ({ at }) => html`<${APITokens} organization=${at.split("/").pop()} />`;
 const Hooks = ({ at }) => html`<${Webhooks} organization=${at.split("/").pop()} />`;
 
-/** Returns the visible parts as [fragment of the URL, label, component]. @param {boolean} admin @param {string[]} roles @returns {any[]} */
-function partsFor(admin, roles) {
+/**
+ * Returns the visible parts as [fragment of the URL, label, component]. People without an organization share the limits of the free one, which
+ * has no lists of what uses them.
+ * @param {boolean} admin @param {boolean} free @param {string[]} roles @returns {any[]}
+ */
+function partsFor(admin, free, roles) {
   const reader = admin || roles.some((role) => role.startsWith("Contract."));
   return [
     ["profile", T("Profile"), Profile, true],
     ["members", T("Members"), Members, admin],
+    ["mailboxes", T("Mailboxes"), Mailboxes, admin && !free],
     ["groups", T("Groups"), Groups, admin],
-    ["settings", T("Transfers"), Settings, admin],
+    ["transfers", T("Transfers"), Transfers, admin && !free],
+    ["settings", T("Rules for transfers"), Settings, admin],
     ["security", T("Security"), Security, admin],
     ["tokens", T("API tokens"), Tokens, admin],
     ["webhooks", T("Webhooks"), Hooks, admin],
@@ -63,8 +70,8 @@ function partsFor(admin, roles) {
 }
 
 function Organization({ uid, admin, free, roles }) {
-  const parts = partsFor(admin, roles);
-  const chosen = () => parts.find(([name]) => `#${name}` === location.hash) ?? parts[0];
+  const parts = partsFor(admin, free, roles);
+  const chosen = () => parts.find(([name]) => `#${name}` === location.hash.split("/")[0]) ?? parts[0];
   const [[part, , Part], setPart] = useState(chosen);
   const [wanted, setWanted] = useState(/** @type {any[] | null} */ (null));
   useEffect(() => {

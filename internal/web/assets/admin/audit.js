@@ -3,7 +3,8 @@
 import { Button, Field, Form, Problem, Waiting, html, useAction, useState } from "../ui.js";
 import { T, when } from "../i18n.js";
 import { saveBody } from "../downloads.js";
-import { Choice, Listed, Nothing, Table, ask, showConsole, useList } from "./console.js";
+import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { ask, showConsole, useList } from "./console.js";
 
 /** What actions begin with, and names for it. @type {() => [string, string][]} */
 const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["person.", T("Accounts")], ["organization.", T("Organization")], ["member.", T("Members")],

@@ -2,8 +2,9 @@
 
 import { Button, Problem, Waiting, html, useState } from "../ui.js";
 import { T, bytes, count } from "../i18n.js";
-import { Chart } from "./chart.js";
-import { Nothing, ask, showConsole, useLive } from "./console.js";
+import { Chart } from "../chart.js";
+import { Nothing } from "../lists.js";
+import { ask, showConsole, useLive } from "./console.js";
 
 /** Titles of the charts, and their series as [member, name, format]. @type {() => [string, [string, string, (value: number) => string][]][]} */
 const charts = () => [

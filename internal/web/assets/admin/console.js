@@ -1,11 +1,11 @@
 // The frame of the console's pages (contract 9.2): navigation, requests as an operator, states of parts. A page is a module beside this
 // one that calls showConsole, an entry in internal/web/console.go and one in `pages`.
 
-import { Button, Field, Icon, Notice, Problem, Waiting, html, showOwn, useAction, useEffect, useLoaded, useRef, useState } from "../ui.js";
-import { Empty } from "../drawings.js";
+import { Icon, Notice, Problem, Waiting, html, showOwn, useEffect, useLoaded, useRef } from "../ui.js";
 import { T } from "../i18n.js";
 import { call, own } from "../api.js";
 import { TokenCode } from "../errors.js";
+import { useList as useAnyList } from "../lists.js";
 import { now } from "../session.js";
 import { useStepUp } from "../stepup.js";
 import "../shell.js";
@@ -85,23 +85,8 @@ export function useLive(load, inputs = []) {
   return { value: last.current, error, reload };
 }
 
-/**
- * Loads a list page by page. The answer of `path` has its items in `member`, and in `next` the key of the page after it.
- * @param {string} path with a query @param {string} member
- */
-export function useList(path, member) {
-  const [more, setMore] = useState(/** @type {{items: any[], next: string}} */ ({ items: [], next: "" }));
-  const { value, error, reload } = useLoaded(async () => {
-    const { body } = await ask("GET", path);
-    setMore({ items: [], next: body.next ?? "" });
-    return body[member];
-  }, [path]);
-  const next = useAction(async () => {
-    const { body } = await ask("GET", `${path}${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(more.next)}`);
-    setMore({ items: [...more.items, ...body[member]], next: body.next ?? "" });
-  });
-  return { items: value && [...value, ...more.items], error: error ?? next.error, hasMore: more.next !== "", next, reload };
-}
+/** A list of the operators' API, page by page. @param {string} path with a query @param {string} member */
+export const useList = (path, member) => useAnyList(ask, path, member);
 
 /** Names and icons of the states of a part. @type {Record<string, () => [string, string]>} */
 const states = {
@@ -113,24 +98,6 @@ export function State({ of }) {
   const [icon, text] = states[of]();
   return html`<span class=${`state ${of}`}><${Icon} name=${icon} /> ${text}</span>`;
 }
-
-/**
- * A table that scrolls sideways where it is too wide. `head`: labels of the columns; `children`: rows.
- * @param {{caption: string, head: string[], children?: any}} props
- */
-export const Table = ({ caption, head, children }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
-  <table><caption class="hidden">${caption}</caption><thead><tr>${head.map((label) => html`<th scope="col">${label}</th>`)}</tr></thead>
-  <tbody>${children}</tbody></table></div>`;
-
-/** What a list shows when it is empty. @param {{sentence: string}} props */
-export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
-
-/** The end of a list of `useList`. @param {{of: ReturnType<typeof useList>}} props */
-export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>${T("Show more")}<//></div>` : null);
-
-/** A choice from a list. @param {{label: string, value: string, choices: [string, string][], onChange: (value: string) => void}} props */
-export const Choice = ({ label, value, choices, onChange }) => html`<${Field} label=${label} as="select" onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
-  ${choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}<//>`;
 
 /** Shows a page of the console. @param {string} name its name in `pages` @param {(props: any) => any} Page */
 export function showConsole(name, Page) {

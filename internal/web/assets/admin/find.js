@@ -1,8 +1,9 @@
-// What the console's pages of people, transfers, mailboxes and organizations share: the search, the list that it finds, facts.
+// What the console's pages of people, transfers, mailboxes and organizations share: the search, the list that it finds.
 
-import { Button, Field, Problem, Waiting, html } from "../ui.js";
+import { Button, Field, html } from "../ui.js";
 import { T } from "../i18n.js";
-import { Listed, Nothing, Table, useList } from "./console.js";
+import { Listing } from "../lists.js";
+import { useList } from "./console.js";
 
 /** The query of the page. */
 export const query = new URLSearchParams(location.search);
@@ -22,18 +23,7 @@ export function Find({ page, choices, label, children = null }) {
 }
 
 /**
- * The list at `path` as a table. `row` makes one of an item. `none` is said of an empty list.
+ * The list at `path` as a table, with the properties of `Listing`.
  * @param {{path: string, member: string, caption: string, head: string[], row: (item: any) => any, none: string}} props
  */
-export function Found({ path, member, caption, head, row, none }) {
-  const list = useList(path, member);
-  if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  return html`<${Problem} error=${list.error} />
-    ${list.items.length === 0 ? html`<${Nothing} sentence=${list.hasMore ? T("None of the newest ones matches.") : none} />`
-    : html`<${Table} caption=${caption} head=${head}>${list.items.map(row)}<//>`}
-    <${Listed} of=${list} />`;
-}
-
-/** Names and values, without those that have no value. @param {{of: [string, any][]}} props */
-export const Facts = ({ of }) => html`<dl class="facts">
-  ${of.filter(([, text]) => text || text === 0).map(([name, text]) => html`<dt>${name}</dt><dd class="break">${text}</dd>`)}</dl>`;
+export const Found = ({ path, member, ...rest }) => html`<${Listing} list=${useList(path, member)} ...${rest} />`;

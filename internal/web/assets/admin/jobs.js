@@ -2,7 +2,8 @@
 
 import { Ask, Button, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { F, T, when } from "../i18n.js";
-import { Choice, Listed, Nothing, Table, showConsole, useChange, useList } from "./console.js";
+import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { showConsole, useChange, useList } from "./console.js";
 
 /** Names of the states of a job. @type {() => Record<string, string>} */
 const states = () => ({

@@ -2,7 +2,8 @@
 
 import { Ask, Button, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
 import { F, T, when } from "../i18n.js";
-import { Table, ask, showConsole, useChange } from "./console.js";
+import { Table } from "../lists.js";
+import { ask, showConsole, useChange } from "./console.js";
 
 /** Names of the states of keys. @type {() => Record<string, string>} */
 const states = () => ({

@@ -2,7 +2,7 @@
 
 import { Field, html } from "../ui.js";
 import { F, T, bytes, count } from "../i18n.js";
-import { Table } from "./console.js";
+import { Table } from "../lists.js";
 import { Action } from "./reasons.js";
 
 /** @typedef {{name: string, label: string, kind: "switch" | "count" | "volume" | "rate" | "hostname", used?: string}} Limit */

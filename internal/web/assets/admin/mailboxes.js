@@ -2,8 +2,9 @@
 
 import { Field, Notice, Problem, Waiting, html } from "../ui.js";
 import { F, N, T, bytes, list as inWords, when } from "../i18n.js";
-import { Table, ask, showConsole, useLive } from "./console.js";
-import { Facts, Find, Found, query } from "./find.js";
+import { Facts, Table } from "../lists.js";
+import { ask, showConsole, useLive } from "./console.js";
+import { Find, Found, query } from "./find.js";
 import { Action } from "./reasons.js";
 
 const shown = query.get("mailbox") ?? "";

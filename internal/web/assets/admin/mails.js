@@ -2,7 +2,8 @@
 
 import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { N, T, locale, when } from "../i18n.js";
-import { Choice, Listed, Nothing, Table, showConsole, useChange, useList } from "./console.js";
+import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { showConsole, useChange, useList } from "./console.js";
 
 /** Names of the states of a mail. @type {() => Record<string, string>} */
 const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given up"), cancelled: T("cancelled") });

@@ -2,10 +2,11 @@
 
 import { Field, Notice, Problem, Waiting, html } from "../ui.js";
 import { F, N, T, bytes, count, month, when } from "../i18n.js";
+import { Facts, Table } from "../lists.js";
 import { labels, lines } from "../organization-profile.js";
 import { Place } from "../places.js";
-import { Table, ask, showConsole, useLive } from "./console.js";
-import { Facts, Find, Found, query } from "./find.js";
+import { ask, showConsole, useLive } from "./console.js";
+import { Find, Found, query } from "./find.js";
 import { Limits } from "./limits.js";
 import { Members } from "./members.js";
 import { Action } from "./reasons.js";

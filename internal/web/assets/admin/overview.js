@@ -2,8 +2,9 @@
 
 import { Notice, Problem, Waiting, html } from "../ui.js";
 import { F, N, T, bytes, count, duration, percent, when } from "../i18n.js";
+import { Table } from "../lists.js";
 import { Doctor } from "./doctor.js";
-import { State, Table, ask, showConsole, useLive } from "./console.js";
+import { State, ask, showConsole, useLive } from "./console.js";
 
 showConsole("", () => {
   const { value, error } = useLive(async () => (await ask("GET", "/overview")).body);

@@ -4,8 +4,9 @@ import { Field, Problem, Waiting, html } from "../ui.js";
 import { F, T, bytes, list as inWords, when } from "../i18n.js";
 import { saveBody } from "../downloads.js";
 import { roleName } from "../roles.js";
-import { Table, ask, showConsole, useLive } from "./console.js";
-import { Facts, Find, Found, query } from "./find.js";
+import { Facts, Table } from "../lists.js";
+import { ask, showConsole, useLive } from "./console.js";
+import { Find, Found, query } from "./find.js";
 import { Action } from "./reasons.js";
 
 showConsole("people", () => (query.get("person") ? html`<${Person} uid=${query.get("person")} />` : html`<${People} />`));

@@ -1,43 +1,12 @@
 // Changes of operators, each with a reason that stays in the audit.
 
-import { Button, Field, Form, Problem, announce, html, useAction, useEffect, useRef, useState } from "../ui.js";
-import { T } from "../i18n.js";
+import { html } from "../ui.js";
+import { Stated } from "../reasons.js";
 import { useChange } from "./console.js";
 
 /**
- * A button that asks for a reason in a dialog and then posts it to `path`, with `json`. `children`: more fields, whose values `read` makes
- * members of the request. `accept`: the type of the answer. `onDone` gets the answer, and its body when that is JSON.
+ * A button that asks for a reason in a dialog and then posts it to `path` as an operator: see `Stated`.
  * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, accept?: string,
  *   onDone: (answer: Response, body: any) => unknown, children?: any}} props
  */
-export function Action({ label, question, path, read = () => ({}), kind = "plain", accept, onDone, children = null }) {
-  const [open, setOpen] = useState(false);
-  return html`<${Button} kind=${kind} onClick=${() => setOpen(true)}>${label}<//>
-    ${open && html`<${Because} ...${{ label, question, path, read, kind, accept, onDone, children }} onClose=${() => setOpen(false)} />`}`;
-}
-
-function Because({ label, question, path, read, kind, accept, onDone, onClose, children }) {
-  const { change, dialog: proof } = useChange();
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  const key = useRef("");
-  useEffect(() => dialog.current?.showModal(), []);
-  const send = useAction(async (values) => {
-    key.current ||= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join(""); // sent again, it creates nothing more
-    const { response, body } = await change("POST", path, { json: { reason: values.reason, ...read(values) }, accept, headers: { "Idempotency-Key": key.current } });
-    dialog.current?.close();
-    announce(T("Done"));
-    await onDone(response, body);
-  });
-  return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${label}>
-    <p>${question}</p>
-    <${Form} onSend=${send.run} refused=${send.error}>
-      ${children}
-      <${Field} label=${T("Reason")} name="reason" required maxlength="400" autocomplete="off" hint=${T("It stays in the audit, which people can get a copy of.")} focus />
-      <${Problem} error=${send.error} />
-      <div class="row end">
-        <${Button} onClick=${() => dialog.current?.close()}>${T("Cancel")}<//>
-        <${Button} type="submit" kind=${kind === "danger" ? "danger" : "primary"} busy=${send.busy}>${label}<//>
-      </div>
-    <//>
-  </dialog>${proof}`;
-}
+export const Action = (props) => html`<${Stated} ...${props} useChange=${useChange} />`;

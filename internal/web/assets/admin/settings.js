@@ -2,7 +2,8 @@
 
 import { Ask, Button, Check, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
 import { T, count } from "../i18n.js";
-import { Nothing, Table, ask, showConsole, useChange } from "./console.js";
+import { Nothing, Table } from "../lists.js";
+import { ask, showConsole, useChange } from "./console.js";
 
 showConsole("settings", () => {
   const { value, error, reload } = useLoaded(async () => {

@@ -2,7 +2,8 @@
 
 import { Ask, Button, Notice, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
 import { F, N, T, bytes, count, percent, when } from "../i18n.js";
-import { Nothing, Table, ask, showConsole, useChange, useLive } from "./console.js";
+import { Nothing, Table } from "../lists.js";
+import { ask, showConsole, useChange, useLive } from "./console.js";
 import { Action } from "./reasons.js";
 
 /** Names of the states of a check. @type {() => Record<string, string>} */

@@ -1,8 +1,8 @@
 // A chart of one or two series over time as inline SVG, with its values as a table. Times without a sample are gaps.
 
-import { Fragment, html, useId, useState } from "../ui.js";
-import { F, T, when } from "../i18n.js";
-import { Table } from "./console.js";
+import { Fragment, html, useId, useState } from "./ui.js";
+import { F, T, when } from "./i18n.js";
+import { Table } from "./lists.js";
 
 /**
  * A series: its name, its value at each step, null where it is not known, and how a value is written.

@@ -1,0 +1,57 @@
+// Lists of the console and of the organization page: loading page by page, tables that scroll sideways, choices, facts.
+
+import { Button, Field, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Empty } from "./drawings.js";
+import { T } from "./i18n.js";
+
+/**
+ * Loads a list page by page. The answer of `path` has its items in `member`, and in `next` the key of the page after it.
+ * @param {(method: string, path: string) => Promise<any>} send @param {string} path with a query @param {string} member
+ */
+export function useList(send, path, member) {
+  const [more, setMore] = useState(/** @type {{items: any[], next: string}} */ ({ items: [], next: "" }));
+  const { value, error, reload } = useLoaded(async () => {
+    const { body } = await send("GET", path);
+    setMore({ items: [], next: body.next ?? "" });
+    return body[member];
+  }, [path]);
+  const next = useAction(async () => {
+    const { body } = await send("GET", `${path}${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(more.next)}`);
+    setMore({ items: [...more.items, ...body[member]], next: body.next ?? "" });
+  });
+  return { items: value && [...value, ...more.items], error: error ?? next.error, hasMore: more.next !== "", next, reload };
+}
+
+/**
+ * A table that scrolls sideways where it is too wide. `head`: labels of the columns; `children`: rows.
+ * @param {{caption: string, head: string[], children?: any}} props
+ */
+export const Table = ({ caption, head, children }) => html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}>
+  <table><caption class="hidden">${caption}</caption><thead><tr>${head.map((label) => html`<th scope="col">${label}</th>`)}</tr></thead>
+  <tbody>${children}</tbody></table></div>`;
+
+/** What a list shows when it is empty. @param {{sentence: string}} props */
+export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
+
+/** The end of a list of `useList`. @param {{of: ReturnType<typeof useList>}} props */
+export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>${T("Show more")}<//></div>` : null);
+
+/** A choice from a list. @param {{label: string, value: string, choices: [string, string][], onChange: (value: string) => void}} props */
+export const Choice = ({ label, value, choices, onChange }) => html`<${Field} label=${label} as="select" onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
+  ${choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}<//>`;
+
+/**
+ * A list of `useList` as a table. `row` makes one of an item. `none` is said of an empty list, `elsewhere` of an empty page that has a next one.
+ * @param {{list: ReturnType<typeof useList>, caption: string, head: string[], row: (item: any) => any, none: string, elsewhere?: string}} props
+ */
+export function Listing({ list, caption, head, row, none, elsewhere = T("None of the newest ones matches.") }) {
+  if (!list.items) return html`<${Waiting} error=${list.error} />`;
+  return html`<${Problem} error=${list.error} />
+    ${list.items.length === 0 ? html`<${Nothing} sentence=${list.hasMore ? elsewhere : none} />`
+    : html`<${Table} caption=${caption} head=${head}>${list.items.map(row)}<//>`}
+    <${Listed} of=${list} />`;
+}
+
+/** Names and values, without those that have no value. @param {{of: [string, any][]}} props */
+export const Facts = ({ of }) => html`<dl class="facts">
+  ${of.filter(([, text]) => text || text === 0).map(([name, text]) => html`<dt>${name}</dt><dd class="break">${text}</dd>`)}</dl>`;

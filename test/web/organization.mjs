@@ -1,0 +1,104 @@
+// What administrators see of their organization: transfers, mailboxes.
+
+import path from "node:path";
+import { access, api, base, equal, page, pictures, signedIn, test } from "./kit.mjs";
+import { judge } from "./looks.mjs";
+import { office } from "./journeys.mjs";
+
+const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
+  ["dark", { colorScheme: "dark" }], ["german", { locale: "de-DE", colorScheme: "light" }]];
+
+const shoot = (p, name) => p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `${name}.png`), fullPage: true });
+
+/** Sends bridge.pdf to Rita. */
+async function send(who) {
+  const token = await access(who), reservations = "/transfer/v2/reservations";
+  const { uid } = (await api("POST", reservations, { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge", recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
+  await api("POST", `${reservations}/${uid}/objects`, { token, json: { clientId: "a", name: "bridge.pdf", intendedSize: 6 } });
+  await api("PUT", `${reservations}/${uid}/objects/a/content`, { token, bytes: Buffer.from("bridge") });
+  return (await api("POST", `${reservations}/${uid}/confirm`, { token })).body.uid;
+}
+
+export async function organizationTests() {
+  await test("administrators: a transfer of a member is found, extended and revoked", async () => {
+    const { boss, member } = await office("bridge");
+    const empty = await page(await signedIn(boss), "/organization#transfers");
+    await empty.getByText("There are no transfers yet.").waitFor();
+    await judge(empty, "/organization#transfers, empty");
+    await send(member);
+    await send(boss);
+    for (const [look, options] of looks) {
+      const p = await page(await signedIn(boss, options), "/organization#transfers");
+      await p.getByRole("row", { name: /rita@example\.com/ }).nth(1).waitFor();
+      await shoot(p, `organization-transfers-${look}`);
+      await judge(p, `/organization#transfers (${look})`);
+    }
+    const p = await page(await signedIn(boss), "/organization#transfers");
+    await p.getByLabel("Member").fill(member.email);
+    await p.keyboard.press("Enter");
+    const row = p.getByRole("row", { name: new RegExp(member.email) });
+    await row.getByText("Delivered").waitFor();
+    equal(await p.getByRole("row", { name: /rita@/ }).count(), 1, "rows of the member");
+    await row.getByRole("link").focus();
+    await p.keyboard.press("Enter");
+    await p.getByRole("heading", { name: "Recipients" }).waitFor();
+    equal(await p.getByText(/bridge\.pdf|Plans of/).count(), 0, "contents");
+    await p.getByRole("button", { name: "Extend" }).click();
+    const dialog = p.getByRole("dialog", { name: "Extend" });
+    await dialog.getByLabel("Days from now").fill("300");
+    await dialog.getByLabel("Reason").fill("On holiday");
+    await dialog.getByRole("button", { name: "Extend" }).click();
+    equal(await dialog.getByLabel("Days from now").evaluate((field) => field.validity.rangeOverflow), true, "more days than the rules allow");
+    await dialog.getByLabel("Days from now").fill("20");
+    await judge(p, "/organization#transfers, reason");
+    await dialog.getByRole("button", { name: "Extend" }).click();
+    await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
+    await shoot(p, "organization-transfer");
+    await p.getByRole("button", { name: "Revoke" }).click();
+    await p.getByRole("dialog").getByLabel("Reason").fill("Wrong address");
+    await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await p.getByText("Contents erased").waitFor();
+    equal(await p.getByRole("button", { name: "Revoke" }).count(), 0, "buttons of a transfer that has ended");
+    await judge(p, "/organization#transfers, one");
+    await p.getByRole("link", { name: "All transfers" }).click();
+    await p.getByLabel("State").selectOption("revoked");
+    await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).waitFor();
+    await p.getByLabel("State").selectOption("expired");
+    await p.getByText("Nothing matches.").waitFor();
+    await p.goBack();
+    await p.getByRole("heading", { name: "Recipients" }).waitFor();
+    await p.goto(`${base}/organization#transfers/01a20bca-0556-7e3c-bd91-8d18258147d8`);
+    await p.reload();
+    await p.getByRole("alert").waitFor();
+    await p.getByRole("link", { name: "All transfers" }).click();
+    await p.getByRole("row", { name: /rita@example\.com/ }).nth(1).waitFor();
+  });
+
+  await test("administrators: mailboxes of members, with a search and an error", async () => {
+    const { boss, member } = await office("harbour");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(member), json: { vanityLink: member.email.split("@")[0], absent: true } });
+    for (const [look, options] of looks) {
+      const p = await page(await signedIn(boss, options), "/organization#mailboxes");
+      await p.getByRole("row", { name: new RegExp(member.email) }).waitFor();
+      await shoot(p, `organization-mailboxes-${look}`);
+      await judge(p, `/organization#mailboxes (${look})`);
+    }
+    const context = await signedIn(boss), p = await page(context, "/organization#mailboxes");
+    await p.getByLabel("Name, address or link contains").fill("HARBOURMEMBER");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.waitForFunction(() => document.querySelectorAll("tbody tr").length === 1, null, { polling: 200 });
+    await p.getByRole("row", { name: new RegExp(`${member.email}.*Absent`) }).waitFor();
+    await p.getByLabel("Name, address or link contains").fill("nobody");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByText("Nothing matches.").waitFor();
+    await judge(p, "/organization#mailboxes, nothing");
+    await context.route("**/adminunit/mailboxes?search=broken", (route) => route.fulfill({ status: 503, json: { error: { code: 503001, message: "x", details: [] } } }));
+    await p.getByLabel("Name, address or link contains").fill("broken");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByRole("alert").waitFor();
+    await judge(p, "/organization#mailboxes, error");
+    const other = await page(await signedIn(member), "/organization");
+    await other.getByRole("link", { name: "Usage" }).waitFor();
+    equal(await other.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: /Mailboxes|Transfers/ }).count(), 0, "parts that a member does not see");
+  });
+}
