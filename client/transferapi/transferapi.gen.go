@@ -1721,6 +1721,28 @@ type Usage struct {
 	UploadLimitBytes *int64 `json:"uploadLimitBytes"`
 }
 
+// UsageOverTime defines model for UsageOverTime.
+type UsageOverTime struct {
+	Days []struct {
+		Day openapi_types.Date `json:"day"`
+
+		// MonthBytes Uploaded in the month up to then
+		MonthBytes  int64 `json:"monthBytes"`
+		StoredBytes int64 `json:"storedBytes"`
+	} `json:"days"`
+	Months []struct {
+		// Bytes Uploaded in the month
+		Bytes int64  `json:"bytes"`
+		Month string `json:"month"`
+	} `json:"months"`
+
+	// StorageLimitBytes null: none
+	StorageLimitBytes *int64 `json:"storageLimitBytes"`
+
+	// VolumeLimitBytes In a month; null: none
+	VolumeLimitBytes *int64 `json:"volumeLimitBytes"`
+}
+
 // UsedMailboxList defines model for UsedMailboxList.
 type UsedMailboxList struct {
 	Mailboxes []struct {
@@ -2718,6 +2740,11 @@ type ClientInterface interface {
 	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
 	RevokeOrganizationTransfer(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetUsageOverTime What the organization stored and uploaded over time
+	//
+	// Corresponds with GET /adminunit/usage (the `GetUsageOverTime` operationId).
+	GetUsageOverTime(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// CreateOneTimeKeyWithBody Create a one-time key for one download in a browser
 	//
 	// Takes any type of body and a specified content type.
@@ -3444,6 +3471,21 @@ func (c *Client) RevokeOrganizationTransferWithBody(ctx context.Context, uid Tra
 // Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
 func (c *Client) RevokeOrganizationTransfer(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRevokeOrganizationTransferRequest(c.Server, uid, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUsageOverTime What the organization stored and uploaded over time
+//
+// Corresponds with GET /adminunit/usage (the `GetUsageOverTime` operationId).
+func (c *Client) GetUsageOverTime(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUsageOverTimeRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -5332,6 +5374,33 @@ func NewRevokeOrganizationTransferRequestWithBody(server string, uid TransferUID
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetUsageOverTimeRequest constructs an http.Request for the GetUsageOverTime method
+func NewGetUsageOverTimeRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/adminunit/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -9593,6 +9662,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /adminunit/transfers/{uid}/revoke (the `RevokeOrganizationTransfer` operationId).
 	RevokeOrganizationTransferWithResponse(ctx context.Context, uid TransferUID, body RevokeOrganizationTransferJSONRequestBody, reqEditors ...RequestEditorFn) (*RevokeOrganizationTransferResponse, error)
 
+	// GetUsageOverTimeWithResponse What the organization stored and uploaded over time
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /adminunit/usage (the `GetUsageOverTime` operationId).
+	GetUsageOverTimeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageOverTimeResponse, error)
+
 	// CreateOneTimeKeyWithBodyWithResponse Create a one-time key for one download in a browser
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -10540,6 +10616,47 @@ func (r RevokeOrganizationTransferResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RevokeOrganizationTransferResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetUsageOverTimeResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UsageOverTime
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUsageOverTimeResponse) GetJSON200() *UsageOverTime {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUsageOverTimeResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUsageOverTimeResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUsageOverTimeResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUsageOverTimeResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -13671,6 +13788,19 @@ func (c *ClientWithResponses) RevokeOrganizationTransferWithResponse(ctx context
 	return ParseRevokeOrganizationTransferResponse(rsp)
 }
 
+// GetUsageOverTimeWithResponse What the organization stored and uploaded over time
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /adminunit/usage (the `GetUsageOverTime` operationId).
+func (c *ClientWithResponses) GetUsageOverTimeWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetUsageOverTimeResponse, error) {
+	rsp, err := c.GetUsageOverTime(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUsageOverTimeResponse(rsp)
+}
+
 // CreateOneTimeKeyWithBodyWithResponse Create a one-time key for one download in a browser
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -15089,6 +15219,32 @@ func ParseRevokeOrganizationTransferResponse(rsp *http.Response) (*RevokeOrganiz
 	response := &RevokeOrganizationTransferResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseGetUsageOverTimeResponse parses an HTTP response from a GetUsageOverTimeWithResponse call
+func ParseGetUsageOverTimeResponse(rsp *http.Response) (*GetUsageOverTimeResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUsageOverTimeResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UsageOverTime
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	}
 
 	return response, nil

@@ -93,7 +93,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/mailboxgroups", "POST /transfer/v2/mailboxgroups",
 		"GET /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"GET /transfer/v2/adminunit", "PUT /transfer/v2/adminunit", "GET /transfer/v2/usage",
-		"GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
+		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
 		"POST /transfer/v2/adminunit/transfers/{uid}/extend", "POST /transfer/v2/adminunit/transfers/{uid}/revoke",
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}", "DELETE /transfer/v2/transfers/{uid}",
 		"GET /transfer/v2/transfers/{uid}/receipt",

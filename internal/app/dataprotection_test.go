@@ -49,6 +49,7 @@ var retention = []retained{
 	{"transfer.receipts, transfer.receipt_parts", "receipt of a delivery: sender, recipients, subject, names and hashes of files", "proof", "until it or a person that it names is erased"},
 	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed", "proof that the log was not changed", "always; hashes say nothing about people"},
 	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports", "400 days; of an organization's storage the organization's"},
+	{"transfer.volume_samples", "bytes that an organization stored and uploaded, by day", "charts for its administrators", "92 days"},
 	{"transfer.daily_recipients, transfer.daily_mailbox_mails, transfer.daily_sender_codes, transfer.upload_confirmations", "counters of mails and recipients by day", "limits against abuse", "until the next day"},
 	{"events, event_feeds", "that something happened to a transfer, mailbox or profile of a person, without content", "pages and programs that wait", "{EVENT_RETENTION}"},
 	{"idempotency_keys", "hashes of a caller, a key and a request; the sealed answer", "the same answer to a request that is repeated", "24 hours"},

@@ -131,7 +131,7 @@ func TestWhoSeesOrganizationLists(t *testing.T) {
 		return own.ann.As(made.String("token"))
 	}
 	reader, sender := program("organization:read"), program("transfers:send")
-	for _, path := range []string{"/mailboxes", "/transfers", "/transfers/" + uid} {
+	for _, path := range []string{"/usage", "/mailboxes", "/transfers", "/transfers/" + uid} {
 		at := own.at + path
 		own.ann.Get(at).Want(http.StatusOK)
 		reader.Get(at).Want(http.StatusOK)

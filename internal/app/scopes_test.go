@@ -48,7 +48,7 @@ var scopes = map[string][]string{
 		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/documents",
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}", "GET /id/v3/organizations/{uid}/invitations",
 		"GET /transfer/v2/mailboxgroups", "GET /transfer/v2/mailboxgroups/{uid}", "GET /transfer/v2/adminunit",
-		"GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
+		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
 	},
 	"webhooks": {
 		"GET /id/v3/webhooks", "POST /id/v3/webhooks", "GET /id/v3/webhooks/{uid}", "PUT /id/v3/webhooks/{uid}", "DELETE /id/v3/webhooks/{uid}",

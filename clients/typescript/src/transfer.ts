@@ -371,6 +371,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/adminunit/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What the organization stored and uploaded over time
+         * @description For administrators. The days of the last quarter (UTC) in which a server ran, each as it was at its last hour, and the months since the
+         *     first one of the last 400 days. The last day and month are as they are now. Refused in the free organization (403001).
+         */
+        get: operations["getUsageOverTime"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/adminunit/transfers": {
         parameters: {
             query?: never;
@@ -1994,6 +2015,37 @@ export interface components {
             reason: string;
             /** @description From now on */
             days: number;
+        };
+        UsageOverTime: {
+            months: {
+                month: string;
+                /**
+                 * Format: int64
+                 * @description Uploaded in the month
+                 */
+                bytes: number;
+            }[];
+            days: {
+                /** Format: date */
+                day: string;
+                /** Format: int64 */
+                storedBytes: number;
+                /**
+                 * Format: int64
+                 * @description Uploaded in the month up to then
+                 */
+                monthBytes: number;
+            }[];
+            /**
+             * Format: int64
+             * @description In a month; null: none
+             */
+            volumeLimitBytes: number | null;
+            /**
+             * Format: int64
+             * @description null: none
+             */
+            storageLimitBytes: number | null;
         };
         UsedMailboxList: {
             mailboxes: {
@@ -4487,6 +4539,61 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["UsedMailboxList"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotOverseer"];
+            404: components["responses"]["NotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            429: components["responses"]["TooMany"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+        };
+    };
+    getUsageOverTime: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures, oldest first */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "months": [
+                     *         {
+                     *           "month": "2026-10",
+                     *           "bytes": 912000
+                     *         },
+                     *         {
+                     *           "month": "2026-11",
+                     *           "bytes": 48213
+                     *         }
+                     *       ],
+                     *       "days": [
+                     *         {
+                     *           "day": "2026-11-20",
+                     *           "storedBytes": 960213,
+                     *           "monthBytes": 48213
+                     *         }
+                     *       ],
+                     *       "volumeLimitBytes": null,
+                     *       "storageLimitBytes": 5000000000
+                     *     }
+                     */
+                    "application/json": components["schemas"]["UsageOverTime"];
                 };
             };
             400: components["responses"]["Invalid"];

@@ -17,6 +17,7 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 	const one = "/adminunit/transfers/{uid}"
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/adminunit/mailboxes", Auth: reads, Handler: h.listOrganizationMailboxes},
+		{Method: "GET", Pattern: "/adminunit/usage", Auth: reads, Handler: h.getUsageOverTime},
 		{Method: "GET", Pattern: "/adminunit/transfers", Auth: reads, Handler: h.listOrganizationTransfers},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getOrganizationTransfer},
 		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendByAdministrator},

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
 )
@@ -37,4 +38,41 @@ func limitOrNull(bytes int64) *int64 {
 		return nil
 	}
 	return &bytes
+}
+
+type usageOverTimeResponse struct {
+	Months            []usedMonth `json:"months"`
+	Days              []usedDay   `json:"days"`
+	VolumeLimitBytes  *int64      `json:"volumeLimitBytes"`
+	StorageLimitBytes *int64      `json:"storageLimitBytes"`
+}
+
+type usedMonth struct {
+	Month string `json:"month"`
+	Bytes int64  `json:"bytes"`
+}
+
+type usedDay struct {
+	Day         string `json:"day"`
+	StoredBytes int64  `json:"storedBytes"`
+	MonthBytes  int64  `json:"monthBytes"`
+}
+
+// getUsageOverTime handles GET /adminunit/usage.
+func (h *Handler) getUsageOverTime(w http.ResponseWriter, r *http.Request) error {
+	u, err := h.service.UsageOverTime(r.Context(), caller(r))
+	if err != nil {
+		return err
+	}
+	b := usageOverTimeResponse{
+		Months: make([]usedMonth, len(u.Months)), Days: make([]usedDay, len(u.Days)),
+		VolumeLimitBytes: limitOrNull(u.VolumeLimit), StorageLimitBytes: limitOrNull(u.StoredLimit),
+	}
+	for i, m := range u.Months {
+		b.Months[i] = usedMonth{m.Month.Format("2006-01"), m.Held}
+	}
+	for i, d := range u.Days {
+		b.Days[i] = usedDay{d.Day.Format(time.DateOnly), d.Stored, d.Held}
+	}
+	return httpapi.JSON(w, http.StatusOK, b)
 }

@@ -264,11 +264,13 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		WHERE t.uid = ANY ($1)`, uids)
 }
 
-// DeleteOrganizationData deletes an organization's adminunit and groups, and releases the groups' vanity links.
+// DeleteOrganizationData deletes an organization's adminunit, samples of volumes and groups, and releases the groups' vanity links.
 func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "delete organization's data", `
 		WITH a AS (
 			DELETE FROM transfer.adminunits WHERE organization = $1
+		), samples AS (
+			DELETE FROM transfer.volume_samples WHERE organization = $1
 		), released AS (`+releaseLinks+`WHERE v.mailbox_group IN (SELECT uid FROM transfer.mailbox_groups WHERE organization = $1))
 		DELETE FROM transfer.mailbox_groups WHERE organization = $1`, o, now)
 	return err

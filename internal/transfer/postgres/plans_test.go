@@ -114,7 +114,15 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"transfers of an organization in a state": func() error {
 				return find(s, TransferSearch{Organization: sc.HostOrganization, State: transfer.Revoked, Candidates: 5, Limit: 5})
 			},
-			"transfers of a member": func() error { return find(s, TransferSearch{Organization: sc.HostOrganization, Owner: p, Limit: 5}) },
+			"samples of volumes": func() error {
+				if _, err := s.SampleVolumes(ctx, sc.Now, id.Organization{}, 5); err != nil {
+					return err
+				}
+				_, err := s.UsedDays(ctx, sc.HostOrganization, sc.Now.Add(-time.Hour))
+				return err
+			},
+			"months of an organization": func() error { _, err := s.UsedMonths(ctx, sc.HostOrganization); return err },
+			"transfers of a member":     func() error { return find(s, TransferSearch{Organization: sc.HostOrganization, Owner: p, Limit: 5}) },
 			"mailboxes of members": func() error {
 				_, _, err := s.OrganizationMailboxes(ctx, MembersMailboxes{Organization: sc.HostOrganization, Search: "box1", Candidates: 5, Limit: 5}, sc)
 				return err

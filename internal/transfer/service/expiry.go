@@ -133,7 +133,10 @@ func (s *Service) unfinishedMail(u postgres.Unfinished) mail.Message {
 // volumeAge is how long the upload volume of a month is kept. Limits ask for the current one only.
 const volumeAge = 400 * day
 
-// Purge forgets addresses of recipients that are older than the audit log. It deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, and released
+// sampleAge is how long samples of volumes are kept: a quarter, and the days of it that are shown.
+const sampleAge = 92 * day
+
+// Purge forgets addresses of recipients that are older than the audit log. It deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, samples of old days, and released
 // links after their quarantine.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
@@ -143,8 +146,11 @@ func (s *Service) Purge(ctx context.Context) error {
 	volumes := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteVolumes(ctx, now.Add(-volumeAge), expireBatch)
 	})
+	samples := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		return tx.DeleteVolumeSamples(ctx, now.Add(-sampleAge), expireBatch)
+	})
 	addresses := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.ForgetAddresses(ctx, now.Add(-s.auditAge), expireBatch)
 	})
-	return errors.Join(err, volumes, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
+	return errors.Join(err, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

@@ -22,6 +22,7 @@ const (
 	RemindJob             = "transfer-remind"
 	PurgeJob              = "transfer-purge"
 	ReleasePinsJob        = "transfer-release-pins"
+	SampleVolumesJob      = "transfer-sample-volumes"
 	InspectJob            = "transfer-inspect"
 )
 
@@ -33,6 +34,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(RemindJob, time.Hour, s.RemindDue)
 	s.jobs.Every(PurgeJob, time.Hour, s.Purge)
 	s.jobs.Every(ReleasePinsJob, time.Hour, s.ReleasePins)
+	s.jobs.Every(SampleVolumesJob, time.Hour, s.SampleVolumes)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
 	s.registerIdentityHooks()
 	s.registerInspections()

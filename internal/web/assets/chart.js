@@ -46,10 +46,10 @@ function Legend({ of, index }) {
 }
 
 /**
- * The chart. `times`: the beginnings of the steps; `until`: the end of the last one.
- * @param {{title: string, series: Series[], times: string[], until: string}} props
+ * The chart. `times`: the beginnings of the steps; `until`: the end of the last one, or its beginning; `spell`: how these are written.
+ * @param {{title: string, series: Series[], times: string[], until: string, spell?: (time: string) => string}} props
  */
-export function Chart({ title, series, times, until }) {
+export function Chart({ title, series, times, until, spell = when }) {
   const id = useId();
   const [open, setOpen] = useState(false);
   const all = series.flatMap(known);
@@ -64,11 +64,11 @@ export function Chart({ title, series, times, until }) {
           <path class="grid" d=${`M0 0H${width}M0 ${height / 2}H${width}M0 ${height}H${width}`} />
           ${series.map((s, i) => html`<path key=${s.name} class=${`series-${i}`} d=${pathOf(s.values, top)} />`)}
         </svg>
-        <span class="from">${when(times[0])}</span><span class="until">${when(until)}</span>
+        <span class="from">${spell(times[0])}</span><span class="until">${spell(until)}</span>
       </div>
       <details onToggle=${(/** @type {any} */ e) => setOpen(e.target.open)}><summary>${T("As a table")}</summary>
         ${open && html`<${Table} caption=${title} head=${[T("Time"), ...series.map((s) => s.name)]}>
-          ${times.map((time, i) => series.some((s) => s.values[i] !== null) && html`<tr key=${time}><th scope="row">${when(time)}</th>
+          ${times.map((time, i) => series.some((s) => s.values[i] !== null) && html`<tr key=${time}><th scope="row">${spell(time)}</th>
             ${series.map((s) => html`<td>${s.values[i] === null ? "–" : s.format(/** @type {number} */ (s.values[i]))}</td>`)}</tr>`)}
         <//>`}</details><//>`}
   </figure>`;

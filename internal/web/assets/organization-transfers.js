@@ -6,6 +6,7 @@ import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { OrganizationPolicy, policyOf } from "./malware.js";
 import { UploadOrigins } from "./organization-origins.js";
+import { UsageOverTime } from "./organization-usage.js";
 import { saveBody } from "./downloads.js";
 import { now } from "./session.js";
 
@@ -44,8 +45,8 @@ function Rules({ value }) {
   </section>`;
 }
 
-/** Shows the used volume, and to administrators the limits and subscriptions. @param {{at: string, admin: boolean}} props */
-export function Usage({ at, admin }) {
+/** Shows the used volume, and to administrators charts, the limits and subscriptions. @param {{at: string, admin: boolean, free: boolean}} props */
+export function Usage({ at, admin, free }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
   const shared = value.organizationBytes !== null && value.organizationBytes !== undefined;
@@ -54,6 +55,7 @@ export function Usage({ at, admin }) {
     ${shared && html`<${Meter} label=${T("By the whole organization")} used=${value.organizationBytes} limit=${value.organizationLimitBytes} />`}
     ${shared && html`<${Meter} label=${T("Currently stored")} used=${value.storedBytes} limit=${value.storageLimitBytes} />`}
   </section>
+  ${admin && !free && html`<${UsageOverTime} />`}
   ${admin && html`<${Limits} at=${at} />`}`;
 }
 
