@@ -641,8 +641,9 @@ func (e ParkSessionParamsCodeChallengeMethod) Valid() bool {
 
 // Defines values for ListOrganizationAuditParamsFormat.
 const (
-	Csv  ListOrganizationAuditParamsFormat = "csv"
-	JSON ListOrganizationAuditParamsFormat = "json"
+	Csv   ListOrganizationAuditParamsFormat = "csv"
+	JSON  ListOrganizationAuditParamsFormat = "json"
+	Jsonl ListOrganizationAuditParamsFormat = "jsonl"
 )
 
 // Valid indicates whether the value is a known member of the ListOrganizationAuditParamsFormat enum.
@@ -651,6 +652,8 @@ func (e ListOrganizationAuditParamsFormat) Valid() bool {
 	case Csv:
 		return true
 	case JSON:
+		return true
+	case Jsonl:
 		return true
 	default:
 		return false
@@ -1536,6 +1539,39 @@ type Security struct {
 	MfaRequired bool `json:"mfaRequired"`
 }
 
+// SeenMemberList defines model for SeenMemberList.
+type SeenMemberList struct {
+	// Next `after` of the next page
+	Next   *string `json:"next,omitempty"`
+	People []struct {
+		// Email The primary address
+		Email string `json:"email"`
+
+		// ExternalIdentityProvider As in Member
+		ExternalIdentityProvider *string `json:"externalIdentityProvider,omitempty"`
+
+		// ExternalUID As in Member
+		ExternalUID *string `json:"externalUid"`
+
+		// HasFactor A second factor is set up; of external persons the one of the provider does not count
+		HasFactor bool    `json:"hasFactor"`
+		Name      *string `json:"name"`
+
+		// Reference A note of the organization about the member
+		Reference *string   `json:"reference"`
+		Roles     []Role    `json:"roles"`
+		Sessions  int       `json:"sessions"`
+		Since     Timestamp `json:"since"`
+		UID       UID       `json:"uid"`
+
+		// UsedAt The last sign-in, or the last use of a session; null: never
+		UsedAt *Timestamp `json:"usedAt"`
+
+		// Verified The primary address is
+		Verified bool `json:"verified"`
+	} `json:"people"`
+}
+
 // SigningKey defines model for SigningKey.
 type SigningKey struct {
 	Alg *string       `json:"alg,omitempty"`
@@ -2030,7 +2066,7 @@ type ListOrganizationAuditParams struct {
 	// Before Only entries with a smaller id
 	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
 
-	// Limit Default 100, in CSV all
+	// Limit Default 100, in CSV and lines of JSON all
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Format Instead of an Accept header
@@ -2060,6 +2096,15 @@ type GetDocumentParams struct {
 
 // GetDocumentParamsType defines parameters for GetDocument.
 type GetDocumentParamsType string
+
+// ListOrganizationPeopleParams defines parameters for ListOrganizationPeople.
+type ListOrganizationPeopleParams struct {
+	// Search Part of the name, of the primary address or of the reference, without regard to case
+	Search *string `form:"search,omitempty" json:"search,omitempty"`
+
+	// After `next` of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
 
 // PutSecurityJSONBody defines parameters for PutSecurity.
 type PutSecurityJSONBody struct {
@@ -2821,6 +2866,16 @@ type ClientInterface interface {
 	//
 	// Corresponds with PUT /organizations/{uid}/members/{person} (the `PutMember` operationId).
 	PutMember(ctx context.Context, uid OrganizationUID, person UID, body PutMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// EndMemberSessions End all sessions of a member
+	//
+	// Corresponds with POST /organizations/{uid}/members/{person}/end-sessions (the `EndMemberSessions` operationId).
+	EndMemberSessions(ctx context.Context, uid OrganizationUID, person UID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListOrganizationPeople The members with their state, oldest membership first
+	//
+	// Corresponds with GET /organizations/{uid}/people (the `ListOrganizationPeople` operationId).
+	ListOrganizationPeople(ctx context.Context, uid OrganizationUID, params *ListOrganizationPeopleParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// GetOrganizationProfile The organization's profile
 	//
@@ -4327,6 +4382,36 @@ func (c *Client) PutMemberWithBody(ctx context.Context, uid OrganizationUID, per
 // Corresponds with PUT /organizations/{uid}/members/{person} (the `PutMember` operationId).
 func (c *Client) PutMember(ctx context.Context, uid OrganizationUID, person UID, body PutMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewPutMemberRequest(c.Server, uid, person, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// EndMemberSessions End all sessions of a member
+//
+// Corresponds with POST /organizations/{uid}/members/{person}/end-sessions (the `EndMemberSessions` operationId).
+func (c *Client) EndMemberSessions(ctx context.Context, uid OrganizationUID, person UID, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewEndMemberSessionsRequest(c.Server, uid, person)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListOrganizationPeople The members with their state, oldest membership first
+//
+// Corresponds with GET /organizations/{uid}/people (the `ListOrganizationPeople` operationId).
+func (c *Client) ListOrganizationPeople(ctx context.Context, uid OrganizationUID, params *ListOrganizationPeopleParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListOrganizationPeopleRequest(c.Server, uid, params)
 	if err != nil {
 		return nil, err
 	}
@@ -7716,6 +7801,120 @@ func NewPutMemberRequestWithBody(server string, uid OrganizationUID, person UID,
 	return req, nil
 }
 
+// NewEndMemberSessionsRequest constructs an http.Request for the EndMemberSessions method
+func NewEndMemberSessionsRequest(server string, uid OrganizationUID, person UID) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "person", person, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/organizations/%s/members/%s/end-sessions", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListOrganizationPeopleRequest constructs an http.Request for the ListOrganizationPeople method
+func NewListOrganizationPeopleRequest(server string, uid OrganizationUID, params *ListOrganizationPeopleParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "uid", uid, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/organizations/%s/people", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Search != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "search", *params.Search, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGetOrganizationProfileRequest constructs an http.Request for the GetOrganizationProfile method
 func NewGetOrganizationProfileRequest(server string, uid OrganizationUID) (*http.Request, error) {
 	var err error
@@ -9994,6 +10193,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with PUT /organizations/{uid}/members/{person} (the `PutMember` operationId).
 	PutMemberWithResponse(ctx context.Context, uid OrganizationUID, person UID, body PutMemberJSONRequestBody, reqEditors ...RequestEditorFn) (*PutMemberResponse, error)
+
+	// EndMemberSessionsWithResponse End all sessions of a member
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /organizations/{uid}/members/{person}/end-sessions (the `EndMemberSessions` operationId).
+	EndMemberSessionsWithResponse(ctx context.Context, uid OrganizationUID, person UID, reqEditors ...RequestEditorFn) (*EndMemberSessionsResponse, error)
+
+	// ListOrganizationPeopleWithResponse The members with their state, oldest membership first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /organizations/{uid}/people (the `ListOrganizationPeople` operationId).
+	ListOrganizationPeopleWithResponse(ctx context.Context, uid OrganizationUID, params *ListOrganizationPeopleParams, reqEditors ...RequestEditorFn) (*ListOrganizationPeopleResponse, error)
 
 	// GetOrganizationProfileWithResponse The organization's profile
 	//
@@ -12586,6 +12799,81 @@ func (r PutMemberResponse) ContentType() string {
 	return ""
 }
 
+type EndMemberSessionsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+}
+
+// GetBody returns the raw response body bytes
+func (r EndMemberSessionsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r EndMemberSessionsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r EndMemberSessionsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r EndMemberSessionsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListOrganizationPeopleResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *SeenMemberList
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListOrganizationPeopleResponse) GetJSON200() *SeenMemberList {
+	return r.JSON200
+}
+
+// GetBody returns the raw response body bytes
+func (r ListOrganizationPeopleResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListOrganizationPeopleResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListOrganizationPeopleResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListOrganizationPeopleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GetOrganizationProfileResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -15147,6 +15435,32 @@ func (c *ClientWithResponses) PutMemberWithResponse(ctx context.Context, uid Org
 	return ParsePutMemberResponse(rsp)
 }
 
+// EndMemberSessionsWithResponse End all sessions of a member
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /organizations/{uid}/members/{person}/end-sessions (the `EndMemberSessions` operationId).
+func (c *ClientWithResponses) EndMemberSessionsWithResponse(ctx context.Context, uid OrganizationUID, person UID, reqEditors ...RequestEditorFn) (*EndMemberSessionsResponse, error) {
+	rsp, err := c.EndMemberSessions(ctx, uid, person, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEndMemberSessionsResponse(rsp)
+}
+
+// ListOrganizationPeopleWithResponse The members with their state, oldest membership first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /organizations/{uid}/people (the `ListOrganizationPeople` operationId).
+func (c *ClientWithResponses) ListOrganizationPeopleWithResponse(ctx context.Context, uid OrganizationUID, params *ListOrganizationPeopleParams, reqEditors ...RequestEditorFn) (*ListOrganizationPeopleResponse, error) {
+	rsp, err := c.ListOrganizationPeople(ctx, uid, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListOrganizationPeopleResponse(rsp)
+}
+
 // GetOrganizationProfileWithResponse The organization's profile
 //
 // Returns a wrapper object for the known response body format(s).
@@ -17222,6 +17536,48 @@ func ParsePutMemberResponse(rsp *http.Response) (*PutMemberResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Member
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseEndMemberSessionsResponse parses an HTTP response from a EndMemberSessionsWithResponse call
+func ParseEndMemberSessionsResponse(rsp *http.Response) (*EndMemberSessionsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &EndMemberSessionsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	return response, nil
+}
+
+// ParseListOrganizationPeopleResponse parses an HTTP response from a ListOrganizationPeopleWithResponse call
+func ParseListOrganizationPeopleResponse(rsp *http.Response) (*ListOrganizationPeopleResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListOrganizationPeopleResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest SeenMemberList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

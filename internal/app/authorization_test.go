@@ -83,7 +83,7 @@ var authorization = map[string][]string{
 		"POST /id/v3/organizations", "GET /id/v3/organizations/{uid}", "DELETE /id/v3/organizations/{uid}",
 		"GET /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/profile",
 		"PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
-		"PUT /id/v3/organizations/{uid}/security", "GET /id/v3/organizations/{uid}/uploadorigins", "PUT /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/audit",
+		"PUT /id/v3/organizations/{uid}/security", "GET /id/v3/organizations/{uid}/uploadorigins", "PUT /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/people", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions",
 		"PUT /id/v3/organizations/{uid}/theme", "DELETE /id/v3/organizations/{uid}/theme",
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}",
 		"PUT /id/v3/organizations/{uid}/members/{person}", "DELETE /id/v3/organizations/{uid}/members/{person}",

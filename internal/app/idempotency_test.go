@@ -29,7 +29,7 @@ var repeatable = map[string][]string{
 		"/admin/v1/storage/checks", "/admin/v1/storage/checks/{check}/cancel", "/admin/v1/storage/accept", "/admin/v1/jobs/{id}/retry", "/admin/v1/jobs/{id}/cancel", "/admin/v1/people", "/admin/v1/people/{person}/end-sessions", "/admin/v1/people/{person}/reset-factors",
 		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export", "/admin/v1/people/{person}/delete",
 		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke", "/admin/v1/transfers/{transfer}/inspect", "/admin/v1/transfers/{transfer}/erase-receipt",
-		"/transfer/v2/adminunit/transfers/{uid}/extend", "/transfer/v2/adminunit/transfers/{uid}/revoke",
+		"/id/v3/organizations/{uid}/members/{person}/end-sessions", "/transfer/v2/adminunit/transfers/{uid}/extend", "/transfer/v2/adminunit/transfers/{uid}/revoke",
 		"/admin/v1/mailboxes/{mailbox}/create", "/admin/v1/mailboxes/{mailbox}/end-reservations",
 		"/admin/v1/organizations/{organization}/set", "/admin/v1/organizations/{organization}/limits", "/admin/v1/organizations/{organization}/subscribe",
 		"/admin/v1/organizations/{organization}/host", "/admin/v1/organizations/{organization}/set-member", "/admin/v1/organizations/{organization}/remove-member",

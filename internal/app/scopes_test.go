@@ -45,7 +45,7 @@ var scopes = map[string][]string{
 	},
 	"organization:read organization:manage": {
 		"GET /id/v3/organizations/{uid}", "GET /id/v3/organizations/{uid}/profile", "GET /id/v3/organizations/{uid}/avatar",
-		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/documents",
+		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/people", "GET /id/v3/organizations/{uid}/documents",
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}", "GET /id/v3/organizations/{uid}/invitations",
 		"GET /transfer/v2/mailboxgroups", "GET /transfer/v2/mailboxgroups/{uid}", "GET /transfer/v2/adminunit",
 		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
@@ -58,7 +58,7 @@ var scopes = map[string][]string{
 	"organization:manage": {
 		"PUT /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
 		"PUT /id/v3/organizations/{uid}/theme", "PUT /id/v3/organizations/{uid}/uploadorigins", "DELETE /id/v3/organizations/{uid}/theme",
-		"PUT /id/v3/organizations/{uid}/members/{person}", "DELETE /id/v3/organizations/{uid}/members/{person}",
+		"PUT /id/v3/organizations/{uid}/members/{person}", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions", "DELETE /id/v3/organizations/{uid}/members/{person}",
 		"POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
 		"POST /transfer/v2/mailboxgroups", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/adminunit",
 	},

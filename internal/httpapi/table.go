@@ -2,14 +2,19 @@ package httpapi
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
 	"strings"
 )
 
-// TypeCSV is the media type of tables.
-const TypeCSV = "text/csv"
+const (
+	// TypeCSV is the media type of tables.
+	TypeCSV = "text/csv"
+	// TypeJSONLines is the media type of JSON objects, one a line.
+	TypeJSONLines = "application/x-ndjson"
+)
 
 // tableBatch is how many rows of a table are encoded before they are sent.
 const tableBatch = 1000
@@ -38,6 +43,24 @@ func Table(w http.ResponseWriter, file string, head []string, rows iter.Seq2[[]s
 	}
 	if err := out.WriteAll(batch); err != nil {
 		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+// Lines answers with items as JSON, one a line, to be saved as a file of that name. from makes the answer's form of an item. It streams: an error
+// after the first lines cuts the connection.
+func Lines[T, R any](w http.ResponseWriter, file string, items iter.Seq2[T, error], from func(T) R) error {
+	header := w.Header()
+	header.Set("Content-Type", TypeJSONLines)
+	header.Set("Content-Disposition", `attachment; filename="`+file+`"`)
+	lines := json.NewEncoder(w)
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if err := lines.Encode(from(item)); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
 	}
 	return nil
 }

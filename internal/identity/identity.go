@@ -107,6 +107,16 @@ type Operator struct {
 	HasFactor bool // the person has a second factor; without one the console refuses
 }
 
+// SeenMember is a member as an administrator of the organization sees one in a list.
+type SeenMember struct {
+	Member
+	Since     time.Time // the beginning of the membership
+	Verified  bool      // the primary address is
+	HasFactor bool      // a second one
+	Sessions  int
+	UsedAt    *time.Time // the last sign-in, or the last use of a session; nil: never
+}
+
 // ListedPerson is a person as operators see one in a list.
 type ListedPerson struct {
 	UID              id.Person

@@ -279,7 +279,7 @@ export async function accountTests() {
     await q.getByText("You are a member of Bridge Builders").waitFor();
     await p.reload();
     await p.getByText("2 members").waitFor();
-    await p.getByText("Gus").waitFor();
+    await p.getByText("Gus", { exact: true }).waitFor();
     await p.getByRole("link", { name: "Rules for transfers" }).click();
     await retype(p.getByLabel("Maximum recipients"), "50");
     await p.getByRole("button", { name: "Save" }).first().click();

@@ -1,7 +1,8 @@
-// What administrators see of their organization: transfers, mailboxes.
+// What administrators see of their organization: transfers, mailboxes, people, usage, audit.
 
+import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, equal, page, pictures, signedIn, test } from "./kit.mjs";
+import { access, api, base, consign, equal, forgive, page, person, pictures, signedIn, test } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 import { office } from "./journeys.mjs";
 
@@ -100,5 +101,75 @@ export async function organizationTests() {
     const other = await page(await signedIn(member), "/organization");
     await other.getByRole("link", { name: "Usage" }).waitFor();
     equal(await other.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: /Mailboxes|Transfers/ }).count(), 0, "parts that a member does not see");
+  });
+
+  await test("administrators: charts of storage and volume", async () => {
+    const { boss } = await office("quay");
+    const fresh = await page(await signedIn(boss), "/organization#usage");
+    await fresh.getByRole("figure", { name: "Currently stored" }).waitFor();
+    await judge(fresh, "/organization#usage, new");
+    const last = Date.UTC(2026, 10, 24), name = (n) => new Date(last - (89 - n) * 86_400_000).toISOString().slice(0, 10);
+    const days = [...Array(90).keys()].filter((n) => n < 70 || n > 72).map((n) => ({ day: name(n), storedBytes: 2e9 + n * 3e7, monthBytes: Number(name(n).slice(8)) * 1e8 }));
+    const months = ["2026-08", "2026-09", "2026-10", "2026-11"].map((month, i) => ({ month, bytes: (i + 1) * 1e9 }));
+    for (const [look, options] of looks) {
+      const context = await signedIn(boss, options);
+      await context.route("**/adminunit/usage", (route) => route.fulfill({ json: { months, days, volumeLimitBytes: null, storageLimitBytes: 5e9 } }));
+      const p = await page(context, "/organization#usage");
+      await p.locator("figure").nth(2).waitFor();
+      await shoot(p, `organization-usage-${look}`);
+      await judge(p, `/organization#usage (${look})`);
+      if (look !== "light") continue;
+      const stored = p.getByRole("figure", { name: "Currently stored" }), uploaded = p.getByRole("figure", { name: "Uploaded in a day" });
+      equal(((await stored.locator("path.series-0").last().getAttribute("d")).match(/M/g) ?? []).length, 2, "runs of the line of 30 days");
+      await uploaded.getByText("most: 100 MB · newest: 100 MB").waitFor();
+      await p.getByRole("button", { name: "Last 90 days" }).focus();
+      await p.keyboard.press("Enter");
+      await stored.getByText("August 27, 2026").waitFor();
+      await p.getByRole("figure", { name: "Uploaded in a month" }).getByText("As a table").click();
+      await p.getByRole("row", { name: /October 2026.*3 GB/ }).waitFor();
+      await judge(p, "/organization#usage, table");
+    }
+  });
+
+  await test("administrators: people with their state, ending the sessions of one, and the audit", async () => {
+    const { boss, member, uid } = await office("pier");
+    for (let n = 0; n < 8; n++) consign("org", "member", "--roles", "Service.Transfer.Use", uid, (await person("Pia")).email);
+    for (const [look, options] of looks) {
+      const p = await page(await signedIn(boss, options), "/organization#members");
+      await p.getByText(member.email).first().waitFor();
+      await shoot(p, `organization-people-${look}`);
+      await judge(p, `/organization#members (${look})`);
+    }
+    const theirs = await signedIn(member), theirPage = await page(theirs, "/inbox");
+    const p = await page(await signedIn(boss), "/organization#members");
+    await p.getByText("10 members").waitFor();
+    await p.getByLabel("Name, address or reference contains").fill(member.email.toUpperCase());
+    await p.keyboard.press("Enter");
+    await p.waitForFunction(() => document.querySelectorAll("main ul.rows")[0].children.length === 1, null, { polling: 200 });
+    await p.getByRole("button", { name: "End all sessions" }).click();
+    await judge(p, "/organization#members, question");
+    await p.getByRole("dialog").getByRole("button", { name: "End all sessions" }).click();
+    await p.getByText("0 sessions").waitFor();
+    forgive(/401/);
+    await theirPage.reload();
+    await theirPage.getByRole("heading", { name: "Sign in" }).waitFor();
+    forgive(/401/);
+    await p.goto(`${base}/organization#security`);
+    await p.getByLabel("Member (address or uid)").fill(member.email);
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByText("session.end-all").first().waitFor();
+    await p.getByLabel("Time").selectOption({ label: "Last hour" });
+    await p.getByText("session.end-all").first().waitFor();
+    for (const [button, file] of [["Download as a table (CSV)", "audit.csv"], ["Download as lines of JSON", "audit.jsonl"]]) {
+      const [saved] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: button }).click()]);
+      equal(saved.suggestedFilename(), file, "name of the file");
+      const text = fs.readFileSync(await saved.path(), "utf8");
+      if (!text.includes("session.end-all") || text.includes("organization.create")) throw new Error(`${file} has ${text}`);
+    }
+    await p.getByLabel("Member (address or uid)").fill("nobody@example.com");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByText("Nothing matches.").waitFor();
+    await shoot(p, "organization-audit");
+    await judge(p, "/organization#security, audit");
   });
 }

@@ -1701,8 +1701,8 @@ export interface paths {
          * The organization's audit entries
          * @description For Organization.Admin. Entries whose actor acted for the organization, newest first. Names and addresses are
          *     those of present members; client addresses are not shown. For the next page, send the `id` of the last entry as
-         *     `before`. As CSV, without `limit`, it is all entries that the filter selects; a cell that a spreadsheet would
-         *     take for a formula begins with an apostrophe.
+         *     `before`. As CSV or as lines of JSON, without `limit`, it is all entries that the filter selects; a cell that a
+         *     spreadsheet would take for a formula begins with an apostrophe.
          */
         get: operations["listOrganizationAudit"];
         put?: never;
@@ -1837,6 +1837,63 @@ export interface paths {
          *     with `POST /organizations/{uid}/leave`.
          */
         delete: operations["deleteMember"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/organizations/{uid}/members/{person}/end-sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+                /**
+                 * @description The member's uid
+                 * @example 0193f0a2-5b7c-7d11-9f3e-2b6a1c4d8e90
+                 */
+                person: components["schemas"]["UID"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * End all sessions of a member
+         * @description For Organization.Admin. API tokens of the member end, too, within a second. The member can sign in again.
+         */
+        post: operations["endMemberSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/organizations/{uid}/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+            };
+            cookie?: never;
+        };
+        /**
+         * The members with their state, oldest membership first
+         * @description For Organization.Admin. A page has 50 members. With `search`, it compares 2000, so it may be empty and have `next`.
+         */
+        get: operations["listOrganizationPeople"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2613,6 +2670,31 @@ export interface components {
             roles: components["schemas"]["Role"][];
             /** @description A note of the organization about the member */
             reference: string | null;
+        };
+        SeenMemberList: {
+            people: {
+                uid: components["schemas"]["UID"];
+                name: string | null;
+                /** @description The primary address */
+                email: string;
+                /** @description As in Member */
+                externalUid: string | null;
+                /** @description As in Member */
+                externalIdentityProvider?: string;
+                roles: components["schemas"]["Role"][];
+                /** @description A note of the organization about the member */
+                reference: string | null;
+                since: components["schemas"]["Timestamp"];
+                /** @description The primary address is */
+                verified: boolean;
+                /** @description A second factor is set up; of external persons the one of the provider does not count */
+                hasFactor: boolean;
+                sessions: number;
+                /** @description The last sign-in, or the last use of a session; null: never */
+                usedAt: components["schemas"]["Timestamp"] | null;
+            }[];
+            /** @description `after` of the next page */
+            next?: string;
         };
         MemberList: {
             members: components["schemas"]["Member"][];
@@ -8390,10 +8472,10 @@ export interface operations {
                 since?: string;
                 /** @description Only entries with a smaller id */
                 before?: number;
-                /** @description Default 100, in CSV all */
+                /** @description Default 100, in CSV and lines of JSON all */
                 limit?: number;
                 /** @description Instead of an Accept header */
-                format?: "json" | "csv";
+                format?: "json" | "csv" | "jsonl";
             };
             header?: never;
             path: {
@@ -8444,6 +8526,8 @@ export interface operations {
                         entries: components["schemas"]["AuditEntry"][];
                     };
                     "text/csv": string;
+                    /** @example {"id":81,"action":"member.join"} */
+                    "application/x-ndjson": string;
                 };
             };
             400: components["responses"]["Invalid"];
@@ -8917,6 +9001,111 @@ export interface operations {
                 };
             };
             404: components["responses"]["MemberNotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
+    endMemberSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+                /**
+                 * @description The member's uid
+                 * @example 0193f0a2-5b7c-7d11-9f3e-2b6a1c4d8e90
+                 */
+                person: components["schemas"]["UID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["Done"];
+            400: components["responses"]["Failure"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotAdmin"];
+            404: components["responses"]["MemberNotFound"];
+            406: components["responses"]["Failure"];
+            409: components["responses"]["Failure"];
+            413: components["responses"]["Failure"];
+            415: components["responses"]["Failure"];
+            500: components["responses"]["Failure"];
+            503: components["responses"]["Failure"];
+            509: components["responses"]["TooMany"];
+        };
+    };
+    listOrganizationPeople: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Part of the name, of the primary address or of the reference, without regard to case
+                 * @example ann
+                 */
+                search?: string;
+                /**
+                 * @description `next` of the page before
+                 * @example AZPwogEjfU4=
+                 */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description The uid of the organization. The caller's own is the claim `https://consign.dev/org_id` and the profile's `membership`.
+                 * @example 0193f0b1-0c2d-7e3f-8a4b-5c6d7e8f9a0b
+                 */
+                uid: components["parameters"]["OrganizationUID"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The members */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "people": [
+                     *         {
+                     *           "uid": "0193f0a2-5b7c-7d11-9f3e-2b6a1c4d8e90",
+                     *           "name": "Ann Archer",
+                     *           "email": "ann@example.com",
+                     *           "externalUid": null,
+                     *           "roles": [
+                     *             "Organization.Admin",
+                     *             "Service.Transfer.Use"
+                     *           ],
+                     *           "reference": null,
+                     *           "since": "2026-01-20T09:30:00.000+00:00",
+                     *           "verified": true,
+                     *           "hasFactor": true,
+                     *           "sessions": 2,
+                     *           "usedAt": "2026-11-20T09:30:00.000+00:00"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SeenMemberList"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["NotAdmin"];
+            404: components["responses"]["OrganizationNotFound"];
             406: components["responses"]["Failure"];
             409: components["responses"]["Failure"];
             413: components["responses"]["Failure"];

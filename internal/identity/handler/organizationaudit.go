@@ -60,27 +60,32 @@ func (h *Handler) getOrganizationAudit(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return err
 	}
-	table := format == "csv"
-	if !table && filter.Limit == 0 {
+	if format == "json" && filter.Limit == 0 {
 		filter.Limit = auditPage
 	}
 	entries, err := h.service.OrganizationAudit(r.Context(), caller(r), o, filter)
 	if err != nil {
 		return err
 	}
-	if table {
+	switch format {
+	case "csv":
 		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(entries))
+	case "jsonl":
+		return httpapi.Lines(w, "audit.jsonl", entries, auditEntryFrom)
 	}
 	return httpapi.List(w, struct{}{}, "entries", entries, auditEntryFrom)
 }
 
-// auditQuery returns the filter of a request, and csv or json.
+// auditFormats are the formats of the audit by media type.
+var auditFormats = map[string]string{"application/json": "json", httpapi.TypeCSV: "csv", httpapi.TypeJSONLines: "jsonl"}
+
+// auditQuery returns the filter of a request, and its format.
 func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 	q := httpapi.QueryOf(r)
-	if format = q.Word("format", "json", "csv"); format == "" {
+	if format = q.Word("format", "json", "csv", "jsonl"); format == "" {
 		format = "json"
-		if offered, ok := httpapi.Negotiate(r, "application/json", httpapi.TypeCSV); ok && offered == httpapi.TypeCSV {
-			format = "csv"
+		if offered, ok := httpapi.Negotiate(r, "application/json", httpapi.TypeCSV, httpapi.TypeJSONLines); ok {
+			format = auditFormats[offered]
 		}
 	}
 	f = audit.Filter{

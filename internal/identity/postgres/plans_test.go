@@ -74,6 +74,14 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 			list, err := s.MembersAfter(ctx, firm, identity.JoinedMember{Member: identity.Member{UID: member}, Since: time.Unix(0, 0)}, 51)
 			return len(list), err
 		}, 51},
+		"found members": {func() (int, error) {
+			list, _, err := s.FindMembers(ctx, MemberPage{Organization: firm, Limit: 50})
+			return len(list), err
+		}, 50},
+		"members by a part of the address": {func() (int, error) {
+			list, _, err := s.FindMembers(ctx, MemberPage{Organization: firm, AfterSince: time.Unix(0, 0), Search: "example.com", Candidates: 100, Limit: 50})
+			return len(list), err
+		}, 50},
 		"people by address": {func() (int, error) {
 			list, err := s.People(ctx, PeoplePage{Prefix: "p77", Limit: 51})
 			return len(list), err

@@ -359,5 +359,9 @@ func (s *Service) endSessions(ctx context.Context, tx *postgres.Store, p id.Pers
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, audit.Entry{Actor: by.Person, Action: "session.end-all", Object: p.String(), Target: p, Client: by.Client})
+	e := audit.Entry{Actor: by.Person, Action: "session.end-all", Object: p.String(), Target: p, Client: by.Client}
+	if by.Person != p {
+		e.Organization = by.Organization
+	}
+	return s.record(ctx, tx, e)
 }

@@ -1,8 +1,6 @@
 package handler
 
 import (
-	"encoding/json"
-	"fmt"
 	"iter"
 	"maps"
 	"net/http"
@@ -79,7 +77,7 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 	case "csv":
 		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(h.service.Audit(r.Context(), f)))
 	case "jsonl":
-		return jsonLines(w, "audit.jsonl", h.service.Audit(r.Context(), f))
+		return httpapi.Lines(w, "audit.jsonl", h.service.Audit(r.Context(), f), entryFrom)
 	}
 	f.Limit = limit
 	entries, more, err := h.service.AuditPage(r.Context(), f)
@@ -94,27 +92,6 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 		answer.Next = strconv.FormatInt(entries[len(entries)-1].ID, 10)
 	}
 	return httpapi.JSON(w, http.StatusOK, answer)
-}
-
-// typeJSONLines is the media type of JSON objects, one a line.
-const typeJSONLines = "application/x-ndjson"
-
-// jsonLines answers with entries as JSON, one a line, to be saved as a file of that name. It streams: an error after the first lines
-// cuts the connection.
-func jsonLines(w http.ResponseWriter, file string, entries iter.Seq2[operator.Entry, error]) error {
-	header := w.Header()
-	header.Set("Content-Type", typeJSONLines)
-	header.Set("Content-Disposition", `attachment; filename="`+file+`"`)
-	lines := json.NewEncoder(w)
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		if err := lines.Encode(entryFrom(e)); err != nil {
-			return fmt.Errorf("write answer: %w", err)
-		}
-	}
-	return nil
 }
 
 // auditHead is the header of the audit as CSV.

@@ -1,6 +1,6 @@
 // Lists of the console and of the organization page: loading page by page, tables that scroll sideways, choices, facts.
 
-import { Button, Field, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Field, Form, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { T } from "./i18n.js";
 
@@ -52,6 +52,16 @@ export function Listing({ list, caption, head, row, none, elsewhere = T("None of
     <${Listed} of=${list} />`;
 }
 
+/** A field that searches when it is sent. @param {{label: string, value: string, onSearch: (value: string) => void, refused: any, children?: any}} props */
+export const Search = ({ label, value, onSearch, refused, children = null }) => html`<${Form} class="filters" role="search" refused=${refused}
+  onSend=${(/** @type {any} */ values) => onSearch(values.search.trim())}>
+  <${Field} label=${label} name="search" type="search" maxlength="255" spellcheck="false" defaultValue=${value} />${children}
+  <${Button} type="submit" icon="search">${T("Search")}<//>
+<//>`;
+
 /** Names and values, without those that have no value. @param {{of: [string, any][]}} props */
 export const Facts = ({ of }) => html`<dl class="facts">
   ${of.filter(([, text]) => text || text === 0).map(([name, text]) => html`<dt>${name}</dt><dd class="break">${text}</dd>`)}</dl>`;
+
+/** Periods of the audit until now, in seconds. @type {() => [string, string][]} */
+export const periods = () => [["", T("Any time")], ["3600", T("Last hour")], ["86400", T("Last 24 hours")], ["2592000", T("Last 30 days")]];

@@ -1,9 +1,9 @@
 // The organization page: transfers and mailboxes of the organization (contract 4.28). Never contents.
 
-import { Button, Field, Form, Problem, Waiting, html, useEffect, useLoaded, useState } from "./ui.js";
+import { Field, Problem, Waiting, html, useEffect, useLoaded, useState } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
-import { Choice, Listing, useList } from "./lists.js";
+import { Choice, Listing, Search, useList } from "./lists.js";
 import { Stated } from "./reasons.js";
 import { Report, head, may, row, states } from "./transferlists.js";
 
@@ -14,13 +14,6 @@ const useChange = () => ({ change: own, dialog: null });
 
 /** A list of the API of administrators, page by page. @param {string} path below /adminunit @param {Record<string, string>} terms @param {string} member */
 const useOwnList = (path, terms, member) => useList(own, `${unit}${path}?${new URLSearchParams(Object.entries(terms).filter(([, value]) => value))}`, member);
-
-/** A field that searches when it is sent. @param {{label: string, value: string, onSearch: (value: string) => void, refused: any, children?: any}} props */
-const Search = ({ label, value, onSearch, refused, children = null }) => html`<${Form} class="filters" role="search" refused=${refused}
-  onSend=${(/** @type {any} */ values) => onSearch(values.search.trim())}>
-  <${Field} label=${label} name="search" type="search" maxlength="255" spellcheck="false" defaultValue=${value} />${children}
-  <${Button} type="submit" icon="search">${T("Search")}<//>
-<//>`;
 
 /** The uid of the transfer in the fragment of the URL. */
 const inFragment = () => location.hash.split("/")[1] ?? "";

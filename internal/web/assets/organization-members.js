@@ -1,46 +1,75 @@
-// The organization page: members with their roles, and invitations.
+// The organization page: members with their roles and state, and invitations.
 
 import { Ask, Button, Check, Copy, Field, Form, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
-import { F, N, T } from "./i18n.js";
+import { F, N, T, when } from "./i18n.js";
 import { own } from "./api.js";
+import { Listed, Nothing, Search, useList } from "./lists.js";
 import { offered, roleName } from "./roles.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");
 
 /** Lists the members and invitations. @param {{at: string}} props URL of the organization */
 export function Members({ at }) {
-  const { value, error, reload } = useLoaded(async () => (await own("GET", `${at}/members`)).body.members, [at]);
-  const [open, setOpen] = useState("");
-  const [asking, setAsking] = useState(/** @type {any} */ (null));
-  const change = useAction(async (m, roles) => {
-    await own("PUT", `${at}/members/${m.uid}`, { json: { roles, reference: m.reference, externalUid: m.externalUid } });
-    setOpen("");
-    reload();
-  });
-  const remove = useAction(async (m) => {
-    await own("DELETE", `${at}/members/${m.uid}`);
-    reload();
-  });
-  if (!value) return html`<${Waiting} error=${error} />`;
-  const label = (m) => m.name || m.email || m.reference || m.externalUid || m.uid;
-  const row = (m) => html`<li key=${m.uid}>
-    <div class="row between">
-      <span><b class="break">${label(m)}</b><span class="hint block">${inWords(m.roles)}</span></span>
-      <span class="row">
-        <${Button} kind="quiet" aria-expanded=${String(open === m.uid)} onClick=${() => setOpen(open === m.uid ? "" : m.uid)}>${T("Permissions")}<//>
-        <${Tool} icon="trash" label=${F("Remove %s", label(m))} onClick=${() => setAsking(m)} />
-      </span>
-    </div>
-    ${open === m.uid && html`<${MemberRoles} value=${m.roles} busy=${change.busy} onSave=${(roles) => change.run(m, roles)} />`}
-  </li>`;
-  return html`<section class="card stack"><h2>${N("%d member", "%d members", value.length)}</h2>
-      <${Problem} error=${change.error ?? remove.error} />
-      <ul class="list rows">${value.map(row)}</ul>
-      ${asking && html`<${Ask} question=${F("Remove %s from the organization?", label(asking))} yes=${T("Remove")}
-        onYes=${() => remove.run(asking)} onClose=${() => setAsking(null)} />`}
+  const [search, setSearch] = useState("");
+  const list = useList(own, `${at}/people?${new URLSearchParams(search ? { search } : {})}`, "people");
+  const { value: total, reload: recount } = useLoaded(async () => (await own("GET", `${at}/limits`)).body.members, [at]);
+  const reload = () => {
+    list.reload();
+    recount();
+  };
+  return html`<section class="card stack wide"><h2>${total === undefined ? T("Members") : N("%d member", "%d members", total)}</h2>
+      ${(search || total > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
+      ${list.items ? html`<${People} at=${at} list=${list} onDone=${reload} />` : html`<${Waiting} error=${list.error} />`}
     </section>
     <${Invitations} at=${at} />`;
 }
+
+/** @param {{at: string, list: any, onDone: () => void}} props */
+const People = ({ at, list, onDone }) => html`<${Problem} error=${list.error} />
+  ${list.items.length === 0 && html`<${Nothing} sentence=${list.hasMore ? T("None of the first ones matches.") : T("Nothing matches.")} />`}
+  <ul class="list rows">${list.items.map((/** @type {any} */ m) => html`<${Member} key=${m.uid} at=${at} of=${m} onDone=${onDone} />`)}</ul>
+  <${Listed} of=${list} />`;
+
+/** A member, with changes. @param {{at: string, of: any, onDone: () => void}} props */
+function Member({ at, of: m, onDone }) {
+  const [open, setOpen] = useState(false);
+  const [asking, setAsking] = useState("");
+  const change = useAction(async (roles) => {
+    await own("PUT", `${at}/members/${m.uid}`, { json: { roles, reference: m.reference, externalUid: m.externalUid } });
+    setOpen(false);
+    onDone();
+  });
+  const remove = useAction(async () => {
+    await own("DELETE", `${at}/members/${m.uid}`);
+    onDone();
+  });
+  const end = useAction(async () => {
+    await own("POST", `${at}/members/${m.uid}/end-sessions`);
+    onDone();
+  });
+  const label = m.name || m.email || m.reference || m.externalUid || m.uid;
+  const used = [m.usedAt ? F("Last used %s", when(m.usedAt)) : T("Never signed in"), N("%d session", "%d sessions", m.sessions)].join(" · ");
+  return html`<li>
+    <div class="row between">
+      <span><b class="break">${label}</b> <${Marks} of=${m} />${m.name && html`<span class="hint block break">${m.email}</span>`}
+        <span class="hint block">${inWords(m.roles)}</span><span class="hint block">${used}</span></span>
+      <span class="row">
+        <${Button} kind="quiet" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>${T("Permissions")}<//>
+        <${Button} kind="quiet" busy=${end.busy} onClick=${() => setAsking("end")}>${T("End all sessions")}<//>
+        <${Tool} icon="trash" label=${F("Remove %s", label)} onClick=${() => setAsking("remove")} />
+      </span>
+    </div>
+    <${Problem} error=${change.error ?? remove.error ?? end.error} />
+    ${open && html`<${MemberRoles} value=${m.roles} busy=${change.busy} onSave=${change.run} />`}
+    ${asking === "remove" && html`<${Ask} question=${F("Remove %s from the organization?", label)} yes=${T("Remove")} onYes=${() => remove.run()} onClose=${() => setAsking("")} />`}
+    ${asking === "end" && html`<${Ask} question=${F("End all sessions of %s and delete the API tokens?", label)} yes=${T("End all sessions")} onYes=${() => end.run()} onClose=${() => setAsking("")} />`}
+  </li>`;
+}
+
+/** What stands out about a member. Providers of others ask for second factors themselves. @param {{of: any}} props */
+const Marks = ({ of: m }) => html`${!m.verified && html`<span class="badge warn">${T("Address not verified")}</span> `}
+  ${m.hasFactor && html`<span class="badge good">${T("Second factor")}</span> `}
+  ${m.externalIdentityProvider && html`<span class="badge">${T("Signs in at a provider")}</span>`}`;
 
 /** Checkboxes for roles. */
 function Permissions({ value, onValue, only = () => true }) {

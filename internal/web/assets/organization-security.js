@@ -1,10 +1,12 @@
 // The organization page: the rule of the second factor, and who did what.
 
-import { Button, Field, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { T, when } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
+import { Choice, Search, periods } from "./lists.js";
+import { now } from "./session.js";
 import { useStepUp } from "./stepup.js";
 
 /** Shows the rule of the second factor and the audit. @param {{at: string}} props URL of the organization */
@@ -39,35 +41,55 @@ function Factor({ at }) {
 
 const pageSize = 50;
 
+/**
+ * The uid of a member: of an address, the member whose address it is.
+ * @param {string} at URL of the organization @param {string} wanted
+ */
+async function uidOf(at, wanted) {
+  if (!wanted.includes("@")) return wanted;
+  const { body } = await own("GET", `${at}/people?${new URLSearchParams({ search: wanted })}`);
+  return body.people.find((/** @type {any} */ m) => m.email.toLowerCase() === wanted.toLowerCase())?.uid ?? nobody;
+}
+
+/** The uid of nobody: the one of zeros selects everybody. */
+const nobody = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+
 function Audit({ at }) {
   const [action, setAction] = useState("");
+  const [since, setSince] = useState({ period: "", at: "" });
+  const [member, setMember] = useState({ wanted: "", uid: "" });
   const [pages, setPages] = useState(/** @type {any[]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
-  const query = (before = 0) => `${at}/audit?limit=${pageSize}${action ? `&action=${action}` : ""}${before ? `&before=${before}` : ""}`;
+  const terms = { ...(action && { action }), ...(since.at && { since: since.at }), ...(member.uid && { person: member.uid }) };
+  const query = (before = 0) => `${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`;
   const { value, error } = useLoaded(async () => {
     const { body } = await own("GET", query());
     setPages([]);
     setMore(body.entries.length === pageSize);
     return body.entries;
-  }, [at, action]);
+  }, [at, action, since.at, member.uid]);
   const next = useAction(async () => {
     const shown = [...value, ...pages];
     const { body } = await own("GET", query(shown[shown.length - 1].id));
     setPages([...pages, ...body.entries]);
     setMore(body.entries.length === pageSize);
   });
-  const table = useAction(async () => {
-    const { response } = await own("GET", `${at}/audit?format=csv${action ? `&action=${action}` : ""}`, { accept: "text/csv" });
-    await saveBody(response, "audit.csv");
+  const save = useAction(async (format, type) => {
+    const { response } = await own("GET", `${at}/audit?${new URLSearchParams({ ...terms, format })}`, { accept: type });
+    await saveBody(response, `audit.${format}`);
   });
+  const find = useAction(async (/** @type {string} */ wanted) => setMember({ wanted, uid: await uidOf(at, wanted) }));
+  const choosePeriod = (/** @type {string} */ seconds) => setSince({ period: seconds, at: seconds && new Date(now() - Number(seconds) * 1000).toISOString() });
+  /** @type {[string, string][]} */
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")],
-    ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
+    ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
   const person = (p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
-    <${Field} label=${T("Show")} as="select" onChange=${(e) => setAction(e.target.value)}>
-      ${kinds.map(([prefix, name]) => html`<option value=${prefix} selected=${prefix === action}>${name}</option>`)}<//>
-    <${Problem} error=${error ?? next.error ?? table.error} />
+    <${Search} label=${T("Member (address or uid)")} value=${member.wanted} onSearch=${find.run} refused=${error}>
+      <${Choice} label=${T("Show")} value=${action} onChange=${setAction} choices=${kinds} />
+      <${Choice} label=${T("Time")} value=${since.period} onChange=${choosePeriod} choices=${periods()} /><//>
+    <${Problem} error=${error ?? find.error ?? next.error ?? save.error} />
     ${value && value.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
       <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
@@ -76,7 +98,8 @@ function Audit({ at }) {
     </li>`)}</ul>`}
     <div class="row">
       ${more && value?.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
-      <${Button} icon="download" busy=${table.busy} onClick=${() => table.run()}>${T("Download as a table (CSV)")}<//>
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>${T("Download as lines of JSON")}<//>
     </div>
   </section>`;
 }

@@ -3,15 +3,12 @@
 import { Button, Field, Form, Problem, Waiting, html, useAction, useState } from "../ui.js";
 import { T, when } from "../i18n.js";
 import { saveBody } from "../downloads.js";
-import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { Choice, Listed, Nothing, Table, periods } from "../lists.js";
 import { ask, showConsole, useList } from "./console.js";
 
 /** What actions begin with, and names for it. @type {() => [string, string][]} */
 const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["person.", T("Accounts")], ["organization.", T("Organization")], ["member.", T("Members")],
   ["mailbox.", T("Mailboxes")], ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")], ["console.", T("Console")], ["operator.", T("Operators")]];
-
-/** What is entered for each period: seconds. @type {() => [string, string][]} */
-const periods = () => [["", T("Any time")], ["3600", T("Last hour")], ["86400", T("Last 24 hours")], ["2592000", T("Last 30 days")]];
 
 showConsole("audit", () => {
   const [action, setAction] = useState("");
