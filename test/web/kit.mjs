@@ -53,7 +53,8 @@ export async function page(context, where) {
 
 /** Waits until a page has loaded its content. */
 export async function settled(p) {
-  await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete));
+  await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete)
+    && !document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === "running")); // axe would see colours between two
 }
 
 /** Chooses an action in the menu of an opened transfer. */
