@@ -1,6 +1,7 @@
 SHELL    := /bin/bash
 GO       ?= go
-VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The version of CHANGELOG.md and the commit: 1.0.0+3dfb9ef
+VERSION  ?= $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)+$(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo source)
 GOLANGCI := v2.15.0
 TOOLS    := $(CURDIR)/.tools
 export CGO_ENABLED ?= 0
