@@ -64,7 +64,7 @@ async function onLine(line, work) {
   }
 }
 
-/** Notes the requests of a page that have content: the most of them at once, the parts, and the bytes of parts that were answered. */
+/** Notes the requests of a page that have content: the most of them at once, the parts, and the bytes of parts that the server has held. */
 function watch(p) {
   const seen = { parts: [], stream: 0, most: 0, plans: 0, held: 0 }, open = new Map();
   p.on("request", (request) => {
@@ -76,7 +76,7 @@ function watch(p) {
     open.set(request, number ? to - from + 1 : 0);
     seen.most = Math.max(seen.most, open.size);
   });
-  p.on("requestfinished", (request) => { seen.held += open.get(request) ?? 0; });
+  p.on("response", (response) => { if (response.ok()) seen.held += open.get(response.request()) ?? 0; });
   for (const end of ["requestfinished", "requestfailed"]) p.on(end, (request) => open.delete(request));
   return seen;
 }
