@@ -72,8 +72,10 @@ image() { # image ARCH
   local engine=(buildah --storage-driver vfs --root "$stage/containers" --runroot "$stage/run")
   "${engine[@]}" build --isolation chroot --format docker --build-context "build=$root" --platform "linux/$1" --timestamp "$SOURCE_DATE_EPOCH" \
     --tag "consign:$VERSION" --file Dockerfile . >"$stage/image.log" 2>&1 || { cat "$stage/image.log" >&2; fail "the image was not built"; }
-  "${engine[@]}" push --format oci "consign:$VERSION" "oci-archive:dist/consign-$VERSION-linux-$1.oci.tar:consign:$VERSION" >"$stage/image.log" 2>&1 ||
+  "${engine[@]}" push --format oci "consign:$VERSION" "oci:$stage/$1/image:consign:$VERSION" >"$stage/image.log" 2>&1 ||
     { cat "$stage/image.log" >&2; fail "the image was not written"; }
+  # An archive that buildah writes has the time of its making.
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$stage/$1/image" -cf "dist/consign-$VERSION-linux-$1.oci.tar" .
 }
 
 for platform in $PLATFORMS; do
