@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests two cells (docs/scale.md): two installations, each with a Postgres and a storage of its own, behind one Caddy that finds the
+# Tests two cells (docs/develop/scale.md): two installations, each with a Postgres and a storage of its own, behind one Caddy that finds the
 # cell by host name. Ann lives in cell A, Bob in cell B. One transfer goes across, in both directions; tokens stay in their cell; the loss
 # of a cell leaves the other one alone.
 . "$(dirname "$0")/lib.sh"

@@ -30,7 +30,7 @@ for path in $(sed -n 's/^ *path: \(\/[a-z]*z\)$/\1/p' "$work/rendered.yaml" | so
 done
 curl -fsS "http://localhost:$admin/metrics" >"$work/metrics"
 for metric in consign_uploads_in_flight consign_downloads_in_flight consign_event_streams_open; do
-  grep -q "$metric" docs/kubernetes.md || fail "docs/kubernetes.md does not name $metric"
+  grep -q "$metric" docs/use/kubernetes.md || fail "docs/use/kubernetes.md does not name $metric"
   grep -q "^$metric" "$work/metrics" || fail "there is no metric $metric"
 done
 echo "ok: probes and metrics are those of the server"

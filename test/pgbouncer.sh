@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uploads, downloads and logins through PgBouncer in transaction pooling mode with four server connections, configured as in
-# docs/operations.md. Fails if any code relies on session state of a connection.
+# docs/use/operations.md. Fails if any code relies on session state of a connection.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests docs/proxy/nginx.conf and docs/proxy/Caddyfile in front of a real Consign. Only host names, ports and certificates are
+# Tests docs/use/proxy/nginx.conf and docs/use/proxy/Caddyfile in front of a real Consign. Only host names, ports and certificates are
 # replaced. Each proxy passes a 2 GB upload in four chunks with one interruption, range downloads, and an event stream for 50 s.
 # Forwarding headers that a client forges must have no effect. Needs 7 GB under $TMPDIR. PROXY_TEST_BYTES sets a smaller file size.
 . "$(dirname "$0")/lib.sh"
@@ -24,7 +24,7 @@ start_nginx() { # listens on https_port and http_port, forwards to upstream
   mkdir -p "$work/nginx/tmp"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
     -keyout "$work/nginx/key.pem" -out "$work/nginx/cert.pem" 2>/dev/null
-  cp docs/proxy/nginx.conf "$work/nginx/consign.conf"
+  cp docs/use/proxy/nginx.conf "$work/nginx/consign.conf"
   substitute "$work/nginx/consign.conf" "127.0.0.1:8080" "$upstream" "listen 80;" "listen 127.0.0.1:$http_port;" "listen 443 ssl" "listen 127.0.0.1:$https_port ssl" \
     /etc/ssl/files.example.com.pem "$work/nginx/cert.pem" /etc/ssl/files.example.com.key "$work/nginx/key.pem" files.example.com localhost
   cat >"$work/nginx/nginx.conf" <<CONF
@@ -44,7 +44,7 @@ CONF
 
 start_caddy() {
   mkdir -p "$work/caddy"
-  cp docs/proxy/Caddyfile "$work/caddy/Caddyfile"
+  cp docs/use/proxy/Caddyfile "$work/caddy/Caddyfile"
   # Ports and a local certificate authority are set as global options. The rest of the file stays unchanged.
   perl -0pi -e 's/^\{\n/{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\thttp_port '"$http_port"'\n\thttps_port '"$https_port"'\n/m' "$work/caddy/Caddyfile"
   XDG_DATA_HOME="$work/caddy" XDG_CONFIG_HOME="$work/caddy" HOME="$work/caddy" PUBLIC_HOST=localhost CONSIGN_UPSTREAM="$upstream" \

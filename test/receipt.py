@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""receipt.py KEYS RECEIPT [FILE…]: verifies receipts by docs/receipts.md alone, with openssl for Ed25519.
+"""receipt.py KEYS RECEIPT [FILE…]: verifies receipts by docs/use/receipts.md alone, with openssl for Ed25519.
 
 KEYS is a file with the keys of the log, one a line. RECEIPT may be a directory of receipts. Exit code 1: refused.
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests backup and restore with the commands of docs/operations.md. Backs up a server with people, transfers and unfinished uploads
+# Tests backup and restore with the commands of docs/use/operations.md. Backs up a server with people, transfers and unfinished uploads
 # three times: while it runs, in maintenance mode, and stopped. Restores each backup into an empty directory and database. All rows
 # and files of the backup must be there, and every file must match byte for byte.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
-guide=docs/operations.md
+guide=docs/use/operations.md
 
 pgbin=$(postgres_bin)
 export PATH="$root/bin:$pgbin:$PATH" CONSIGN_LOG_FORMAT=text CONSIGN_BCRYPT_COST=4

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Uploads by clients of other people's protocols against the built server, through a network that is cut: tus-js-client in node and its own
-# end-to-end suite, and the examples for curl, Python and Uppy (in Chromium, on a page of another site) of docs/uploads.md. Needs node,
+# end-to-end suite, and the examples for curl, Python and Uppy (in Chromium, on a page of another site) of docs/use/uploads.md. Needs node,
 # chromium and openssl. SIZE (100) is the size of the files in MB; 1000 is for a quiet machine.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
@@ -37,7 +37,7 @@ complete() { # complete CLIENT: fails unless report.pdf is there with all its by
   grep -q '"contentLength":3000000,"intendedSize":3000000' "$work/reservation.json" || fail "the file of $1 is not complete: $(cat "$work/reservation.json")"
 }
 
-example() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$root/docs/uploads.md" | grep -v '^```'; } # example MARK: a block of docs/uploads.md
+example() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" "$root/docs/use/uploads.md" | grep -v '^```'; } # example MARK: a block of docs/use/uploads.md
 
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost -keyout "$work/key.pem" -out "$work/site.pem" 2>"$work/openssl.log" || fail "$(cat "$work/openssl.log")"
 
@@ -54,14 +54,14 @@ network 5
 node test/uploads/tus.mjs "${site[@]}" "$work/file" "$work/parallel.json" parallel
 [ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"
 
-step "the curl example of docs/uploads.md"
+step "the curl example of docs/use/uploads.md"
 head -c 3000000 /dev/urandom >"$work/report.pdf"
 reserve
 example 'sh curl' >"$work/curl.sh"
 (cd "$work" && SERVER=$server RESERVATION=$reservation TOKEN=$token bash -euo pipefail curl.sh)
 complete curl
 
-step "the Python example of docs/uploads.md"
+step "the Python example of docs/use/uploads.md"
 python=/usr/bin/python3 # Debian's: other programs of that name do not see its packages
 [ "$(id -u)" != 0 ] || "$python" -c 'import tusclient' 2>/dev/null || apt-get install -y -q --no-install-recommends python3-tuspy >"$work/apt.log" 2>&1 || true
 "$python" -c 'import tusclient' 2>/dev/null || fail "tuspy is missing: install python3-tuspy and run this again"
@@ -74,7 +74,7 @@ step "tus-js-client's own end-to-end suite, unmodified, in Chromium"
 network 0
 node test/uploads/suite.mjs "${site[@]}"
 
-step "the Uppy example of docs/uploads.md in Chromium, on another site: $SIZE MB, cuts, and a reload"
+step "the Uppy example of docs/use/uploads.md in Chromium, on another site: $SIZE MB, cuts, and a reload"
 network 5
 node test/uploads/uppy.mjs "${site[@]}" "$work/file"
 [ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"

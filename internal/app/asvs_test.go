@@ -18,11 +18,11 @@ var (
 // asvsRequirements is the number of requirements of levels 1 and 2 in ASVS 4.0.3, by chapter.
 var asvsRequirements = map[int]int{1: 38, 2: 53, 3: 18, 4: 9, 5: 30, 6: 13, 7: 12, 8: 15, 9: 7, 10: 5, 11: 8, 12: 15, 13: 13, 14: 23}
 
-// TestASVS checks docs/asvs.md: numbers are unique, sorted and complete, each status is one of three, requirements
+// TestASVS checks docs/develop/asvs.md: numbers are unique, sorted and complete, each status is one of three, requirements
 // that are met name existing tests, and the counts at the top are right.
 func TestASVS(t *testing.T) {
 	t.Parallel()
-	text, tests, browser := readText(t, "docs/asvs.md"), testNames(t), browserTests(t)
+	text, tests, browser := readText(t, "docs/develop/asvs.md"), testNames(t), browserTests(t)
 	rows := asvsRow.FindAllStringSubmatch(text, -1)
 	if len(rows) != len(asvsAny.FindAllString(text, -1)) {
 		t.Error("a row does not have the form of the others")
@@ -81,11 +81,11 @@ func TestASVS(t *testing.T) {
 	}
 }
 
-// TestAccessibility checks that each browser test named in docs/accessibility.md exists.
+// TestAccessibility checks that each browser test named in docs/use/accessibility.md exists.
 func TestAccessibility(t *testing.T) {
 	t.Parallel()
 	browser, named := browserTests(t), 0
-	for _, row := range regexp.MustCompile(`(?m)^\|.*\| (web: .*) \|$`).FindAllStringSubmatch(readText(t, "docs/accessibility.md"), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\|.*\| (web: .*) \|$`).FindAllStringSubmatch(readText(t, "docs/use/accessibility.md"), -1) {
 		for one := range strings.SplitSeq(strings.TrimPrefix(row[1], "web: "), ", web: ") {
 			named++
 			if !browser[one] {

@@ -64,7 +64,7 @@ var retention = []retained{
 
 var placeholder = regexp.MustCompile(`\{([A-Z_]+)\}`)
 
-// TestDataProtection checks that the table of docs/data-protection.md has each table of the database, and the settings' defaults.
+// TestDataProtection checks that the table of docs/use/data-protection.md has each table of the database, and the settings' defaults.
 // go test ./internal/app -run DataProtection -update writes it.
 func TestDataProtection(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestDataProtection(t *testing.T) {
 	if len(missing) > 0 {
 		t.Errorf("say in the list retention what these tables hold, why and how long: %s", strings.Join(missing, ", "))
 	}
-	const file, begin, end = "../../docs/data-protection.md", "-update -->\n", "<!-- /retention -->"
+	const file, begin, end = "../../docs/use/data-protection.md", "-update -->\n", "<!-- /retention -->"
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestDataProtection(t *testing.T) {
 		return
 	}
 	if got != block {
-		t.Error("docs/data-protection.md is not current: run go test ./internal/app -run DataProtection -update")
+		t.Error("docs/use/data-protection.md is not current: run go test ./internal/app -run DataProtection -update")
 	}
 }
 

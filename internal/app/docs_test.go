@@ -18,13 +18,13 @@ import (
 	"github.com/consign-dev/consign/internal/config"
 )
 
-var update = flag.Bool("update", false, "write docs/configuration.md anew")
+var update = flag.Bool("update", false, "write docs/use/configuration.md anew")
 
-// TestConfigurationReference checks that docs/configuration.md is what the table of settings says.
+// TestConfigurationReference checks that docs/use/configuration.md is what the table of settings says.
 // go test ./internal/app -run ConfigurationReference -update writes it.
 func TestConfigurationReference(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/configuration.md"
+	const file = "../../docs/use/configuration.md"
 	var want bytes.Buffer
 	if err := config.Markdown(&want); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestConfigurationReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("docs/configuration.md is not current: run go test ./internal/app -run ConfigurationReference -update")
+		t.Error("docs/use/configuration.md is not current: run go test ./internal/app -run ConfigurationReference -update")
 	}
 }
 

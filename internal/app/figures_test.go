@@ -9,7 +9,7 @@ import (
 )
 
 // TestStrangerFigures computes from the defaults what one stranger who sends 1 kB a second can occupy, and compares the table in
-// docs/threat-model.md with it. Each of the parallel uploads of a client network reserves one window ahead of what arrived.
+// docs/develop/threat-model.md with it. Each of the parallel uploads of a client network reserves one window ahead of what arrived.
 func TestStrangerFigures(t *testing.T) {
 	t.Parallel()
 	c, err := config.Load([]string{"CONSIGN_DATA_DIR=" + t.TempDir()}) // the key is made there
@@ -21,7 +21,7 @@ func TestStrangerFigures(t *testing.T) {
 	reserved := float64(c.NetworkUploads) * float64(c.UploadWindowMB) * 1e6
 	mailbox := min(arrived+reserved, float64(c.StrangerNetworkUnconfirmedGB)*gb)
 	organization := min(arrived+reserved, float64(c.StrangerOrganizationNetworkUnconfirmedGB)*gb)
-	text := readText(t, "docs/threat-model.md")
+	text := readText(t, "docs/develop/threat-model.md")
 	for _, row := range []string{
 		fmt.Sprintf("| volume of a mailbox's owner | all of it: %d GB | %.2f GB |", c.UploadVolumeGB, mailbox/gb),
 		fmt.Sprintf("| volume of an organization | all of it | %.2f GB |", organization/gb),
@@ -30,7 +30,7 @@ func TestStrangerFigures(t *testing.T) {
 		fmt.Sprintf("| open reservations at an organization | all | %d of %d |", c.StrangerOrganizationNetworkReservations, c.StrangerOrganizationReservations),
 	} {
 		if !strings.Contains(text, row+"\n") {
-			t.Errorf("docs/threat-model.md lacks the row %s", row)
+			t.Errorf("docs/develop/threat-model.md lacks the row %s", row)
 		}
 	}
 }

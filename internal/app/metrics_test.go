@@ -253,7 +253,7 @@ func TestMetricsOfRevocations(t *testing.T) {
 
 var metricName = regexp.MustCompile("(?m)^# TYPE ([a-z_]+) ")
 
-// TestMetricsAreDocumented: docs/metrics.md names each metric that is exposed, and none that is not.
+// TestMetricsAreDocumented: docs/use/metrics.md names each metric that is exposed, and none that is not.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -261,7 +261,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": "wrong wrong"})
 	}
 	_, text := fetch(t, s.Admin+"/metrics")
-	raw, err := os.ReadFile("../../docs/metrics.md")
+	raw, err := os.ReadFile("../../docs/use/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,12 +273,12 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, match := range metricName.FindAllStringSubmatch(text, -1) {
 		exposed = append(exposed, match[1])
 		if !documented[match[1]] {
-			t.Errorf("docs/metrics.md has no row for %s", match[1])
+			t.Errorf("docs/use/metrics.md has no row for %s", match[1])
 		}
 	}
 	for name := range documented {
 		if strings.HasPrefix(name, "consign_") && !slices.Contains(exposed, name) { // the Go runtime's metrics differ between systems
-			t.Errorf("docs/metrics.md describes %s, which is not exposed", name)
+			t.Errorf("docs/use/metrics.md describes %s, which is not exposed", name)
 		}
 	}
 	if len(exposed) < 60 {

@@ -114,11 +114,11 @@ func promNames(expr string) (names []string) {
 	return names
 }
 
-// documented returns the labels of each metric in docs/metrics.md.
+// documented returns the labels of each metric in docs/use/metrics.md.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{"up": nil}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*) \\|").FindAllStringSubmatch(readText(t, "docs/metrics.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*) \\|").FindAllStringSubmatch(readText(t, "docs/use/metrics.md"), -1) {
 		labels := regexp.MustCompile(`\w+`).FindAllString(m[3], -1)
 		metrics[m[1]] = labels
 		if m[2] == "histogram" {
@@ -128,7 +128,7 @@ func documented(t *testing.T) map[string][]string {
 	return metrics
 }
 
-// TestMonitoring: each query of the Grafana dashboard and of the alert rules names metrics and labels that docs/metrics.md has and that a
+// TestMonitoring: each query of the Grafana dashboard and of the alert rules names metrics and labels that docs/use/metrics.md has and that a
 // server serves, with values that occur. The dashboard draws all metrics of Consign.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestMonitoring(t *testing.T) {
 		names := promNames(q.expr)
 		for _, n := range names {
 			if _, ok := known[n]; !ok {
-				t.Errorf("%s: %s is not in docs/metrics.md", q.where, n)
+				t.Errorf("%s: %s is not in docs/use/metrics.md", q.where, n)
 			} else if n != "up" && !series(n, "") {
 				t.Errorf("%s: /metrics does not have %s", q.where, n)
 			}
@@ -196,10 +196,10 @@ func TestMonitoring(t *testing.T) {
 	}
 }
 
-// TestAlertsAreDocumented: the conditions of docs/metrics.md and the alert rules are about the same metrics.
+// TestAlertsAreDocumented: the conditions of docs/use/metrics.md and the alert rules are about the same metrics.
 func TestAlertsAreDocumented(t *testing.T) {
 	t.Parallel()
-	_, after, _ := strings.Cut(readText(t, "docs/metrics.md"), "## When to alert")
+	_, after, _ := strings.Cut(readText(t, "docs/use/metrics.md"), "## When to alert")
 	section, _, _ := strings.Cut(after, "\n## ")
 	metric := regexp.MustCompile(`consign_\w+`)
 	inDocs, inRules := map[string]bool{"consign_http_requests_total": true}, map[string]bool{} // that row is in words
@@ -220,7 +220,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 	for n := range inRules {
 		if !inDocs[n] {
-			t.Errorf("docs/metrics.md does not say when to alert by %s", n)
+			t.Errorf("docs/use/metrics.md does not say when to alert by %s", n)
 		}
 	}
 }

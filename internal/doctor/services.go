@@ -29,7 +29,7 @@ func (r *run) bucket(ctx context.Context) []Finding {
 	for _, right := range t.Rights {
 		if right.Err != nil {
 			id := "bucket." + strings.ReplaceAll(right.Name, " ", "-")
-			all = append(all, found(id, Error, "Give the credentials that right. docs/operations.md lists all.", "The credentials cannot %s in the bucket: %s.", right.Name, short(right.Err))...)
+			all = append(all, found(id, Error, "Give the credentials that right. docs/use/operations.md lists all.", "The credentials cannot %s in the bucket: %s.", right.Name, short(right.Err))...)
 		}
 	}
 	if t.Left != "" {
@@ -178,7 +178,7 @@ func (r *run) scanner(ctx context.Context) []Finding {
 	}
 	var all []Finding
 	for _, w := range warnings {
-		all = append(all, found("scanner.limits", Warning, "See the malware scanner in docs/operations.md.", "The malware scanner: %s", w)...)
+		all = append(all, found("scanner.limits", Warning, "See the malware scanner in docs/use/operations.md.", "The malware scanner: %s", w)...)
 	}
 	if len(all) == 0 {
 		return fine("scanner", "The malware scanner %s answers.", version.Engine)

@@ -8,7 +8,7 @@ import (
 )
 
 // connection is what the requests of one HTTP/1 connection share, one after the other: the age of its write deadline. Setting a
-// deadline for each request instead costs 8 % of the requests per second of GET /environment (docs/benchmarks.md).
+// deadline for each request instead costs 8 % of the requests per second of GET /environment (docs/develop/benchmarks.md).
 type connection struct {
 	moved time.Time // when the write deadline was last extended
 }

@@ -6,7 +6,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("consign_"+name, help, labels, nil)
 }
 
-// The metrics of the sources, in the order of docs/metrics.md.
+// The metrics of the sources, in the order of docs/use/metrics.md.
 var (
 	bytesIn   = describe("http_request_bytes_total", "Bytes of request bodies read.")
 	bytesOut  = describe("http_response_bytes_total", "Bytes of answers' bodies written.")

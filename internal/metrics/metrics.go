@@ -3,7 +3,7 @@
 // revocations.
 //
 // A label never holds a value that a client chose: routes are patterns, methods and buckets are declared, and unknown ones share one
-// name. docs/metrics.md describes each metric; a test compares the two.
+// name. docs/use/metrics.md describes each metric; a test compares the two.
 package metrics
 
 import (

@@ -1,6 +1,6 @@
 // Package proof holds the formats with which a statement is proved to be in a transparency log, and verifies them offline: the file
 // receipt.consign, the inclusion proof (C2SP tlog-proof), checkpoints (C2SP tlog-checkpoint, signed-note) and cosignatures of
-// witnesses (C2SP tlog-cosignature). docs/receipts.md describes them.
+// witnesses (C2SP tlog-cosignature). docs/use/receipts.md describes them.
 //
 // It knows neither database nor network, and not what a statement says. Package translog keeps the log.
 package proof

@@ -27,7 +27,7 @@ const (
 	StatedErased     = "erased" // the stored bytes are deleted
 )
 
-// The first lines of statements. docs/receipts.md describes the format.
+// The first lines of statements. docs/use/receipts.md describes the format.
 const (
 	receiptMagic = "consign-receipt/v1"
 	eventMagic   = "consign-event/v1"

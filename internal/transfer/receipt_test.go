@@ -177,7 +177,7 @@ func writeFile(t *testing.T, name string, content []byte) {
 	}
 }
 
-// TestReceiptVectors: the files of testdata/receipt are what the format makes of known values, and docs/receipts.md has their hashes.
+// TestReceiptVectors: the files of testdata/receipt are what the format makes of known values, and docs/use/receipts.md has their hashes.
 func TestReceiptVectors(t *testing.T) {
 	t.Parallel()
 	l := newReceiptLog("vector")
@@ -203,7 +203,7 @@ func TestReceiptVectors(t *testing.T) {
 	l.add(t, statement)
 	l.add(t, event)
 	l.add(t, []byte("other statement 4\n"))
-	doc, err := os.ReadFile("../../docs/receipts.md")
+	doc, err := os.ReadFile("../../docs/use/receipts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestReceiptVectors(t *testing.T) {
 	leaf := tlog.RecordHash(entry)
 	for _, value := range []string{hex.EncodeToString(entry), leaf.String(), root.String(), l.key(t), witness} {
 		if !strings.Contains(string(doc), value) {
-			t.Errorf("docs/receipts.md lacks %s", value)
+			t.Errorf("docs/use/receipts.md lacks %s", value)
 		}
 	}
 	for name, content := range map[string][]byte{

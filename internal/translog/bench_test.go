@@ -5,7 +5,7 @@ import "testing"
 // benchEntries is the size of the log that the benchmarks measure.
 const benchEntries = 1_000_000
 
-// BenchmarkLog measures a proof, a checkpoint and the growth of a log of a million entries (docs/receipts.md).
+// BenchmarkLog measures a proof, a checkpoint and the growth of a log of a million entries (docs/use/receipts.md).
 func BenchmarkLog(b *testing.B) {
 	w := newWorld(b)
 	l := w.replica()

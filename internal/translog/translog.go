@@ -1,6 +1,6 @@
 // Package translog keeps a transparency log: a Merkle tree (RFC 6962) to which entries are only added, whose state is published as
 // signed checkpoints and tiles (C2SP tlog-tiles). An entry is the SHA-256 of a statement, so the log discloses nothing that was stated.
-// Package proof holds the formats, docs/receipts.md the trust model.
+// Package proof holds the formats, docs/use/receipts.md the trust model.
 //
 // Append queues an entry in the transaction of its cause. One server, the leader, gives queued entries their places, in batches of at
 // most a second. A batch is three steps, each of which may be the last one before a crash:

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestUpgradeUnderLoad upgrades three replicas of an older version (TEST_OLD_BINARY) as docs/upgrade.md describes: the new program
+// TestUpgradeUnderLoad upgrades three replicas of an older version (TEST_OLD_BINARY) as docs/use/upgrade.md describes: the new program
 // migrates the database while the old replicas serve, then the replicas are replaced one after the other. No request may fail, neither
 // during the migration nor while both versions serve.
 func TestUpgradeUnderLoad(t *testing.T) {
@@ -31,7 +31,7 @@ func TestUpgradeUnderLoad(t *testing.T) {
 		time.Sleep(5 * time.Second) // the old version on the new database
 		for n, s := range c.replicas {
 			s.program = binary(t)
-			s.env = append(s.env, "CONSIGN_STORAGE_ENCRYPTION=off") // as docs/upgrade.md says: the old version cannot read encrypted files
+			s.env = append(s.env, "CONSIGN_STORAGE_ENCRYPTION=off") // as docs/use/upgrade.md says: the old version cannot read encrypted files
 			l.restart(n)
 			time.Sleep(5 * time.Second) // both versions
 		}

@@ -1,4 +1,4 @@
-// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of docs/integrate.md
+// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of docs/use/integrate.md
 // as they stand there. test/clients/webhooks.sh runs it.
 
 import { createReadStream, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,9 +8,9 @@ import { Webhook } from "standardwebhooks";
 /** Runs the snippet of the guide for a message. It has the variables body and request. */
 async function documented(message) {
   const { secret, body, ...headers } = JSON.parse(message);
-  const guide = readFileSync(new URL("../../docs/integrate.md", import.meta.url), "utf8");
+  const guide = readFileSync(new URL("../../docs/use/integrate.md", import.meta.url), "utf8");
   const snippet = guide.match(/```ts\n([^`]*standardwebhooks[^`]*)```/)?.[1];
-  if (!snippet?.includes("whsec_…")) throw new Error("docs/integrate.md has no snippet for webhooks");
+  if (!snippet?.includes("whsec_…")) throw new Error("docs/use/integrate.md has no snippet for webhooks");
   const file = new URL(`./.snippet-${snippets++}.mjs`, import.meta.url);
   writeFileSync(file, `const [body, request] = globalThis.given;\n${snippet.replace("whsec_…", secret)}\nexport { message };\n`);
   try {
@@ -34,9 +34,9 @@ for await (const line of createInterface({ input: createReadStream(process.argv[
   }
   if (!refused) throw new Error(`a changed message is accepted: ${line}`);
   if (verified++ < 5) {
-    if ((await documented(line)).type !== JSON.parse(body).type) throw new Error("the snippet of docs/integrate.md returns another message");
+    if ((await documented(line)).type !== JSON.parse(body).type) throw new Error("the snippet of docs/use/integrate.md returns another message");
     const wrong = await documented(line.replace(/"body":"/, '"body":" ')).catch(() => null);
-    if (wrong) throw new Error("the snippet of docs/integrate.md accepts a changed message");
+    if (wrong) throw new Error("the snippet of docs/use/integrate.md accepts a changed message");
   }
 }
 console.log(`npm's standardwebhooks verified ${verified} messages`);

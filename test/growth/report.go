@@ -28,7 +28,7 @@ func (v *verdicts) of(ok bool) string {
 	return "✗"
 }
 
-// reportRequests writes the table of requests of docs/benchmarks.md. It returns how many limits were not kept.
+// reportRequests writes the table of requests of docs/develop/benchmarks.md. It returns how many limits were not kept.
 func reportRequests(w io.Writer, results []result) (int, error) {
 	var b strings.Builder
 	var missed verdicts

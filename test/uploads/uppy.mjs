@@ -1,4 +1,4 @@
-// The Uppy example of docs/uploads.md in Chromium, on a page of another site: a file of the given path is sent through a network that is
+// The Uppy example of docs/use/uploads.md in Chromium, on a page of another site: a file of the given path is sent through a network that is
 // cut, the page is loaded again at 40 %, and the owner gets the same bytes. A site that is not listed can do nothing.
 import assert from 'node:assert/strict'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 import { args, browse, call, list, pages, patient, serve, server, signIn, sum, transfer } from './site.mjs'
 
 const [file] = args
-const docs = readFileSync(new URL('../../docs/uploads.md', import.meta.url), 'utf8')
+const docs = readFileSync(new URL('../../docs/use/uploads.md', import.meta.url), 'utf8')
 const [, example] = docs.match(/^```js uppy\n([^]*?)^```$/m)
 const bundle = await build({
   stdin: { contents: `${example}\nglobalThis.deliver = deliver`, resolveDir: import.meta.dirname }, bundle: true, format: 'iife', platform: 'browser', write: false, logLevel: 'error',

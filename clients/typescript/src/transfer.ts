@@ -624,7 +624,7 @@ export interface paths {
         /**
          * Receipt of the transfer that a reservation became
          * @description The file `receipt.consign`: what was delivered, as signed text with its proof that the transparency log holds it.
-         *     docs/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
+         *     docs/use/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
          *     With `Accept: application/pdf` a document for people, in the language of Accept-Language, to which the file is attached.
          */
         get: operations["getReservationReceipt"];
@@ -1325,7 +1325,7 @@ export interface paths {
         /**
          * Receipt of a transfer
          * @description The file `receipt.consign`: what was delivered, as signed text with its proof that the transparency log holds it.
-         *     docs/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
+         *     docs/use/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
          *     With `Accept: application/pdf` a document for people, in the language of Accept-Language, to which the file is attached.
          *     The sender and the recipients may have it, also after the transfer has ended. A recipient of a transfer with a
          *     password gets it through the link.
@@ -1595,7 +1595,7 @@ export interface paths {
         /**
          * Receipt of the transfer of a link
          * @description The file `receipt.consign`: what was delivered, as signed text with its proof that the transparency log holds it.
-         *     docs/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
+         *     docs/use/receipts.md describes it. It verifies offline and for ever. Until its batch is signed the answer is 202.
          *     With `Accept: application/pdf` a document for people, in the language of Accept-Language, to which the file is attached.
          *     A protected transfer needs the download token (403046).
          */

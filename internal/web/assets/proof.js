@@ -1,4 +1,4 @@
-// Verifies receipts (docs/receipts.md) without the server. It shares no code with the server and needs no page: it also runs in node.
+// Verifies receipts (docs/use/receipts.md) without the server. It shares no code with the server and needs no page: it also runs in node.
 
 import { sha256 } from "./vendor/noble/sha2.js";
 

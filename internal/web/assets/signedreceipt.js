@@ -1,4 +1,4 @@
-// Saves the signed receipt of a transfer (docs/receipts.md), and its PDF for people.
+// Saves the signed receipt of a transfer (docs/use/receipts.md), and its PDF for people.
 
 import { Notice, Problem, html, useAction, useState } from "./ui.js";
 import { T } from "./i18n.js";
