@@ -1,3 +1,5 @@
+// A delivery from the reservation to the confirm: each step is repeated safely when its answer is lost.
+
 package client
 
 import (

@@ -1,3 +1,5 @@
+// The login of a program that a person approves in a browser (RFC 8628).
+
 package client
 
 import (

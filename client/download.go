@@ -1,3 +1,5 @@
+// Lists and downloads the files of a transfer or link. A download goes on after an interruption and ends with a comparison of SHA-256.
+
 package client
 
 import (

@@ -1,3 +1,5 @@
+// Follows a person's events. A silent or broken stream is connected again after the last event.
+
 package client
 
 import (

@@ -1,3 +1,5 @@
+// Uploads one large file in parts at once: when, how many, how it resumes, and the wait until the server has joined them.
+
 package client
 
 import (

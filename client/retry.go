@@ -1,3 +1,5 @@
+// Which requests are repeated after which failures and pauses, and how a request gets its token.
+
 package client
 
 import (

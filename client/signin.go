@@ -1,3 +1,5 @@
+// Signs in with a password and a second factor, keeps the session and replaces its access tokens in time.
+
 package client
 
 import (

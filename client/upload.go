@@ -1,3 +1,5 @@
+// Uploads files in requests of bounded size, several at a time. After an interruption it asks the server for the offset.
+
 package client
 
 import (

@@ -1,3 +1,5 @@
+// The command consign doctor: prints the findings, the worst first, or as JSON.
+
 package main
 
 import (

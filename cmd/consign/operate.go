@@ -1,3 +1,5 @@
+// The commands consign maintenance, audit, keys and mail.
+
 package main
 
 import (

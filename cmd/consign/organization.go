@@ -1,3 +1,5 @@
+// The commands consign org and invitation.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// The command consign selftest: sends and receives a file as two temporary people, compares the bytes, and removes everything again.
+
 package main
 
 import (

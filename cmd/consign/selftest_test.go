@@ -1,3 +1,5 @@
+// Tests of consign selftest: what it leaves behind, also after a kill, and two at a time.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// The commands consign serve, version and config, and the health check of the container.
+
 package main
 
 import (

@@ -1,3 +1,5 @@
+// Tests of consign verify with receipts of fixed keys, and of consign log.
+
 package main
 
 import (

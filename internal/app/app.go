@@ -1,3 +1,5 @@
+// Builds all objects once, in the order of their dependencies, and opens the database.
+
 package app
 
 import (

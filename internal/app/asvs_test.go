@@ -1,3 +1,5 @@
+// Checks that the documents of ASVS and accessibility name tests that exist.
+
 package app_test
 
 import (

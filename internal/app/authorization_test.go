@@ -1,3 +1,5 @@
+// Tests of each route with each kind of token, from the authorization tables.
+
 package app_test
 
 import (

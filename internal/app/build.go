@@ -1,3 +1,5 @@
+// Builds the mechanisms: tokens, jobs, mail, blob store and rate limits. Registers the periodic jobs of mechanisms.
+
 package app
 
 import (

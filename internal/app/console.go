@@ -1,3 +1,5 @@
+// Mounts the console's routes of all domains where the setting wants them, and audits each call.
+
 package app
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the console: where it is served, who gets in, what is audited, queues, settings and keys.
+
 package app_test
 
 import (

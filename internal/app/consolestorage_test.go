@@ -1,3 +1,5 @@
+// Tests of checks of the storage that an operator starts in the console.
+
 package app_test
 
 import (

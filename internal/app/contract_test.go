@@ -1,3 +1,5 @@
+// Checks references to the contract and its numbering. Helpers that read the repository's files.
+
 package app_test
 
 import (

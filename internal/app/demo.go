@@ -1,3 +1,5 @@
+// The demo of consign serve --demo: its owner, mailbox and password, and the greeting at each start.
+
 package app
 
 import (

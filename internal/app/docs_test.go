@@ -1,3 +1,5 @@
+// Checks what documents say of the repository: links, paths, settings, make targets, tests and packages.
+
 package app_test
 
 import (

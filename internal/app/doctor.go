@@ -1,3 +1,5 @@
+// Builds the checks of consign doctor and of the console from the settings. The command works without database and storage.
+
 package app
 
 import (

@@ -1,3 +1,5 @@
+// The broken worlds of the doctor's tests.
+
 package app_test
 
 import (
@@ -31,8 +33,6 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
-
-// The broken worlds of the doctor's tests.
 
 type breakage = func(t *testing.T, c *config.Config, o *app.DoctorOptions)
 

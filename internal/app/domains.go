@@ -1,3 +1,5 @@
+// Builds both domains with their settings, and mounts their routes and the pages. Fills the sources of metrics.
+
 package app
 
 import (

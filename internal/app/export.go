@@ -1,3 +1,5 @@
+// Writes the export of a person's data, as JSON or as a zip with the avatar. It leaves out other people's addresses.
+
 package app
 
 import (

@@ -1,3 +1,5 @@
+// The hostile bodies and texts that hostile_test.go sends to each route.
+
 package app_test
 
 import (

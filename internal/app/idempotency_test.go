@@ -1,3 +1,5 @@
+// Tests of Idempotency-Key on each route that creates something.
+
 package app_test
 
 import (

@@ -1,3 +1,5 @@
+// Checks the import law, randomness of secrets, and sums of modules.
+
 package app_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the access log: its fields, and texts that try to forge lines.
+
 package app_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of mailboxes in the console.
+
 package app_test
 
 import (

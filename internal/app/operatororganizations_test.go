@@ -1,3 +1,5 @@
+// Tests of organizations in the console.
+
 package app_test
 
 import (

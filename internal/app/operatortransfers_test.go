@@ -1,3 +1,5 @@
+// Tests of transfers in the console.
+
 package app_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of people in the console.
+
 package app_test
 
 import (

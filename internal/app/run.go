@@ -1,3 +1,5 @@
+// Serves and shuts down: rows made at the start, listeners, HTTP timeouts, and the order in which everything stops.
+
 package app
 
 import (

@@ -1,3 +1,5 @@
+// Tests of each route with API tokens of each scope.
+
 package app_test
 
 import (

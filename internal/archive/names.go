@@ -1,3 +1,5 @@
+// Makes the names of uploaded files safe and unique for a zip and for the file systems of receivers.
+
 package archive
 
 import (

@@ -1,3 +1,5 @@
+// Tests of file names in a zip.
+
 package archive_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of zips with the standard library's reader, also from the middle.
+
 package archive_test
 
 import (

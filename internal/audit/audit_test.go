@@ -1,3 +1,5 @@
+// Tests of audit entries: order, filters, transaction, and secrets that are withheld.
+
 package audit_test
 
 import (

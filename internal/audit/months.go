@@ -1,3 +1,5 @@
+// The monthly partitions of the audit table: made ahead, and dropped when they are too old.
+
 package audit
 
 import (

@@ -1,3 +1,5 @@
+// The logins in credentials.json, and which server and login a command uses.
+
 package cli
 
 import (

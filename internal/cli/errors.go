@@ -1,3 +1,5 @@
+// What an error means to a person and as exit code. Makes texts of servers safe for a terminal.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Writes received files: safe names, partial files, comparison of SHA-256, and a rename that replaces nothing.
+
 package cli
 
 import (

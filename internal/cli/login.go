@@ -1,3 +1,5 @@
+// The commands login (in a browser, with code and QR code, or with a token) and logout.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the man pages and completions.
+
 package cli_test
 
 import (

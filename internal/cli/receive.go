@@ -1,3 +1,5 @@
+// The commands receive and receive --watch. Each transfer gets a directory, whose description is written last.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// The command resume: continues, lists or gives up interrupted sends.
+
 package cli
 
 import (

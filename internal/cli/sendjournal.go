@@ -1,3 +1,5 @@
+// Interrupted sends in the state directory. A send is identified by what was asked for.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// What commands show on a terminal: progress, tables, questions, QR codes and sizes.
+
 package cli
 
 import (

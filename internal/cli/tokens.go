@@ -1,3 +1,5 @@
+// The commands token list, create and revoke.
+
 package cli
 
 import (

@@ -1,3 +1,5 @@
+// The commands list, show, extend, revoke and download.
+
 package cli
 
 import (

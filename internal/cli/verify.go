@@ -1,3 +1,5 @@
+// The command verify: checks a receipt and its files offline with pinned keys.
+
 package cli
 
 import (

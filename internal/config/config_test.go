@@ -1,3 +1,5 @@
+// Tests of settings: defaults, values, problems, durations and printing.
+
 package config
 
 import (

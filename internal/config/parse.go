@@ -1,3 +1,5 @@
+// The syntax of values: durations, sizes, switches, lists, buckets, keys and networks, and the sentences about wrong ones.
+
 package config
 
 import (

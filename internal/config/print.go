@@ -1,3 +1,5 @@
+// Prints the settings for consign config, its template, and the reference of settings. Masks secrets.
+
 package config
 
 import (

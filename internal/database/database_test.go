@@ -1,3 +1,5 @@
+// Tests of transactions: rollback, retries, deadlocks, cuts of connections, and the classes of errors.
+
 package database_test
 
 import (

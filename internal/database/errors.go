@@ -1,3 +1,5 @@
+// Which errors of Postgres and of its connection become which answer: 400, 409 or 503. Names the violated constraint.
+
 package database
 
 import (

@@ -1,3 +1,5 @@
+// LISTEN and NOTIFY on one connection, which is watched and made again. Says how long everything has surely been received.
+
 package database
 
 import (

@@ -1,3 +1,5 @@
+// Tests of LISTEN: delivery, silent cuts, and reconnecting.
+
 package database_test
 
 import (

@@ -1,3 +1,5 @@
+// Applies the migrations of this repository and of River under an advisory lock. Refuses a database of a newer version.
+
 package database
 
 import (

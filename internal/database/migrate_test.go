@@ -1,3 +1,5 @@
+// Tests of migrations: from nothing, many at once, locks, and names of constraints.
+
 package database_test
 
 import (

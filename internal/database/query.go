@@ -1,3 +1,5 @@
+// Helpers for one SQL statement. They repeat reads after a deadlock and add the operation to the error.
+
 package database
 
 import (

@@ -1,3 +1,5 @@
+// Tests of data that a migration changes.
+
 package database_test
 
 import (

@@ -1,3 +1,5 @@
+// Checks of the database, migrations, LISTEN, secret key, free organization and clocks.
+
 package doctor
 
 import (

@@ -1,3 +1,5 @@
+// Checks of the data directory, free space, speed of the disk, and the limit of open files.
+
 package doctor
 
 import (

@@ -1,3 +1,5 @@
+// Checks of the public URL from outside: certificate, trusted proxies, forwarding headers, large bodies, and the admin listener.
+
 package doctor
 
 import (

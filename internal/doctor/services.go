@@ -1,3 +1,5 @@
+// Checks of bucket, KMS command, Redis, mail server, the DNS records of mails, and the malware scanner.
+
 package doctor
 
 import (

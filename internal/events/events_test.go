@@ -1,3 +1,5 @@
+// Tests of the order of a person's events while others are written.
+
 package events
 
 import (

@@ -1,3 +1,5 @@
+// The feed of one process: wakes its streams after notifications, or polls without a listener. Deletes old events.
+
 package events
 
 import (

@@ -1,3 +1,5 @@
+// The people, replicas and streams of the tests of this package.
+
 package events
 
 import (

@@ -1,3 +1,5 @@
+// GET /events: a stream of server-sent events. It ends with its session, its token and the server.
+
 package events
 
 import (

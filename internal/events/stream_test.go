@@ -1,3 +1,5 @@
+// Tests of the stream over HTTP: replicas, resuming, bounds, and its end.
+
 package events
 
 import (

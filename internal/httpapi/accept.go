@@ -1,3 +1,5 @@
+// Accept and Accept-Encoding: quality values, the best type, and 406.
+
 package httpapi
 
 import (

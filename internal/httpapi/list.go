@@ -1,3 +1,5 @@
+// Lists in JSON that are streamed. An error in the middle cuts the connection.
+
 package httpapi
 
 import (

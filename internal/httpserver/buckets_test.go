@@ -1,3 +1,5 @@
+// Tests of rate limits of requests.
+
 package httpserver_test
 
 import (

@@ -1,3 +1,5 @@
+// CORS: which origins may call which paths, and the check of Origin and Sec-Fetch-Site for cookies.
+
 package httpserver
 
 import (

@@ -1,3 +1,5 @@
+// Tests of CORS.
+
 package httpserver_test
 
 import (

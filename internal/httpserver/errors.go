@@ -1,3 +1,5 @@
+// Turns errors into answers and log lines: 413, 503, 500, panics, and clients that left.
+
 package httpserver
 
 import (

@@ -1,3 +1,5 @@
+// The response writer of the pipeline: timeouts of slow clients, limits of bodies, and answers that are cut.
+
 package httpserver
 
 import (

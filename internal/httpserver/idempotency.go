@@ -1,3 +1,5 @@
+// Idempotency-Key: a repeated request gets the stored answer of the first one.
+
 package httpserver
 
 import (

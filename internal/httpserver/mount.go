@@ -1,3 +1,5 @@
+// Mounts routes and calls them: token, bucket, Accept, query and body size are checked in this order.
+
 package httpserver
 
 import (

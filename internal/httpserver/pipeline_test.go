@@ -1,3 +1,5 @@
+// Tests of what happens to every request: HTTPS, host, headers, errors, panics and the access log.
+
 package httpserver_test
 
 import (

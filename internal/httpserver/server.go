@@ -1,3 +1,5 @@
+// What happens to every request before routing: request id, security headers, HTTPS rule, host, maintenance.
+
 package httpserver
 
 import (

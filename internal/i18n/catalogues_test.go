@@ -1,3 +1,5 @@
+// Checks that each catalogue translates each sentence of code and pages.
+
 package i18n_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the choice of a locale, plurals, times and sizes.
+
 package i18n_test
 
 import (

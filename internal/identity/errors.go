@@ -1,3 +1,5 @@
+// The errors of the identity API. Package fault declares the general ones, package token those of tokens (from 901).
+
 package identity
 
 import (
@@ -6,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 )
 
-// The errors of the identity API. Package fault declares the general ones, package token those of tokens (from 901).
 // A code is the status times 1000 plus a number and never changes its meaning.
 var (
 	// ErrUnsupportedType: the type is sms, u2f or not a type of authenticator.

@@ -1,3 +1,5 @@
+// The pictures of the tests of this package.
+
 package imaging_test
 
 import (

@@ -1,3 +1,5 @@
+// Walks the segments of a JPEG to know its memory cost before it is decoded.
+
 package imaging
 
 import (

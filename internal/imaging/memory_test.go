@@ -1,3 +1,5 @@
+// Tests of the memory that hostile pictures take.
+
 package imaging_test
 
 import (

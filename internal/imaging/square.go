@@ -1,3 +1,5 @@
+// Crops a picture to a square and reduces it.
+
 package imaging
 
 import (

@@ -1,3 +1,5 @@
+// Puts jobs into the queue within a transaction, and their options.
+
 package jobs
 
 import (

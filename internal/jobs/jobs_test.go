@@ -1,3 +1,5 @@
+// Tests of jobs: transactions, retries, uniqueness, stop, and killed servers.
+
 package jobs_test
 
 import (

@@ -1,3 +1,5 @@
+// The jobs and runners of the tests of this package.
+
 package jobs_test
 
 import (

@@ -1,3 +1,5 @@
+// Jobs as operators see them: list, run now, cancel.
+
 package jobs
 
 import (

@@ -1,3 +1,5 @@
+// Works jobs: delays between attempts, time limits, the orderly stop, and the log of failures.
+
 package jobs
 
 import (

@@ -1,3 +1,5 @@
+// Checks that the list of components is current and that their licences are allowed.
+
 package licenses_test
 
 import (

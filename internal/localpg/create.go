@@ -1,3 +1,5 @@
+// Creates the cluster of the embedded Postgres (initdb), and says who may connect.
+
 package localpg
 
 import (

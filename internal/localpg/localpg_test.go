@@ -1,5 +1,7 @@
 //go:build unix
 
+// Tests of the embedded Postgres: parallel starts, the last user out, kills, and odd paths.
+
 package localpg
 
 import (

@@ -1,3 +1,5 @@
+// Where the cluster and the socket of the embedded Postgres are, and as which user it runs.
+
 package localpg
 
 import (

@@ -1,3 +1,5 @@
+// The file lock of processes that share an embedded Postgres.
+
 package localpg
 
 import (

@@ -1,3 +1,5 @@
+// Starts, watches and stops the postmaster of the embedded Postgres, also after a process was killed.
+
 package localpg
 
 import (

@@ -1,3 +1,5 @@
+// Finds the programs initdb and postgres on the machine.
+
 package localpg
 
 import (

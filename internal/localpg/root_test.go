@@ -1,5 +1,7 @@
 //go:build unix
 
+// Tests of the embedded Postgres that root starts as an ordinary user.
+
 package localpg
 
 import (

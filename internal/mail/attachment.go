@@ -1,3 +1,5 @@
+// The attachment of a mail, for which the mail waits a short time.
+
 package mail
 
 import (

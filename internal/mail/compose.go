@@ -1,3 +1,5 @@
+// The building blocks of mails, and which function composes which template.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// Subjects and sentences of mails about the security of an account.
+
 package mail
 
 import "strconv"

@@ -1,3 +1,5 @@
+// Subjects and sentences of mails about transfers.
+
 package mail
 
 import (

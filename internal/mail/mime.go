@@ -1,3 +1,5 @@
+// Makes the bytes of a message: headers, encoded words, boundaries and pictures.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// The layout of mails as HTML and as plain text.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// The table of mails: queue, cancel, erase, list, try again, and recovery after a killed server.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the queue of mails.
+
 package mail_test
 
 import (

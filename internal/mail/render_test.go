@@ -1,3 +1,5 @@
+// Tests of all templates in all locales, and of headers.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// How mails show names and texts that strangers wrote: short, visible, and without links.
+
 package mail
 
 import (

@@ -1,3 +1,5 @@
+// Sends one mail from the queue under a lease: delays between attempts and the final failure.
+
 package mail
 
 import (

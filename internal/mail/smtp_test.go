@@ -1,3 +1,5 @@
+// Tests of SMTP against a real server.
+
 package mail_test
 
 import (

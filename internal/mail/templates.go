@@ -1,6 +1,8 @@
+// The names of all mail templates, and the keys of their data.
+
 package mail
 
-// The templates. Message.Data holds the keys listed with each; a key in brackets may be missing. Times are time.Time (or
+// Message.Data holds the keys listed with each; a key in brackets may be missing. Times are time.Time (or
 // RFC 3339 text), counts and sizes are integers, everything else is a string. Values marked secret belong in
 // Message.Secret, never in Data: they are sealed in the row and erased when the mail is finished.
 //

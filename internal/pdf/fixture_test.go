@@ -1,3 +1,5 @@
+// The documents of the tests of this package, and a reader of PDF text.
+
 package pdf_test
 
 import (

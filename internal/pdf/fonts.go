@@ -1,3 +1,5 @@
+// The embedded fonts, which one a character gets, and which characters cannot be printed.
+
 package pdf
 
 import (

@@ -1,3 +1,5 @@
+// Lays text out on A4 pages: margins, columns, and page breaks.
+
 package pdf
 
 // A4 and its margins, in points from the top left corner.

@@ -1,3 +1,5 @@
+// Tests of documents: languages, fonts, pages, and refusals.
+
 package pdf_test
 
 import (

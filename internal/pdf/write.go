@@ -1,3 +1,5 @@
+// Writes the laid out pages as a PDF file.
+
 package pdf
 
 import (

@@ -1,3 +1,5 @@
+// Verifies a receipt's proof: the signed checkpoint, its witnesses, and the way from the entry to its root.
+
 package proof
 
 import (

@@ -1,3 +1,5 @@
+// The keys of logs and witnesses, and what they sign.
+
 package proof
 
 import (

@@ -1,3 +1,5 @@
+// Tests of proofs and witnesses, and of changed bytes.
+
 package proof_test
 
 import (

@@ -1,3 +1,5 @@
+// Buckets in the memory of one process, of bounded number.
+
 package ratelimit
 
 import (

@@ -1,3 +1,5 @@
+// Tests of buckets: times, parallel calls, and bounded memory.
+
 package ratelimit_test
 
 import (

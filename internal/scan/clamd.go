@@ -1,3 +1,5 @@
+// The client of clamd: which answers mean malware, and which a limit.
+
 package scan
 
 import (

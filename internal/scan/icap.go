@@ -1,3 +1,5 @@
+// The client of ICAP services (RFC 3507): requests, previews, and what their answers say of a file.
+
 package scan
 
 import (

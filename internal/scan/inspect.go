@@ -1,3 +1,5 @@
+// Looks into zip files and first bytes for content that a policy can hold, in bounded memory.
+
 package scan
 
 import (

@@ -1,3 +1,5 @@
+// Tests of scanners, and of the look into files.
+
 package scan_test
 
 import (

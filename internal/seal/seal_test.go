@@ -1,3 +1,5 @@
+// Tests of sealed values, MACs and keys.
+
 package seal_test
 
 import (

@@ -1,3 +1,5 @@
+// Decodes the body of a request: size, Content-Type and charset, and what null means in a patch.
+
 package strictjson
 
 import (

@@ -1,3 +1,5 @@
+// Tests of accepted and refused bodies.
+
 package strictjson_test
 
 import (

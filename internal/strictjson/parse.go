@@ -1,3 +1,5 @@
+// The JSON parser behind Decode.
+
 package strictjson
 
 import (

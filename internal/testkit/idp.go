@@ -1,3 +1,5 @@
+// An external identity provider for tests. It can rotate its keys and fail.
+
 package testkit
 
 import (

@@ -1,3 +1,5 @@
+// The named people of tests: their requests over HTTP, and what they expect.
+
 package testkit
 
 import (

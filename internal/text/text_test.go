@@ -1,3 +1,5 @@
+// Tests of the forms of texts, addresses, hostnames and URLs.
+
 package text_test
 
 import (

@@ -1,3 +1,5 @@
+// The form of API tokens, their verification, and the cache of look-ups.
+
 package token
 
 import (

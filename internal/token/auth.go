@@ -1,3 +1,5 @@
+// Which kinds of tokens and cookies a route accepts, as route tables declare it.
+
 package token
 
 import "strings"

@@ -1,3 +1,5 @@
+// The claims of each kind of token, and the contradictions that are refused.
+
 package token
 
 import (

@@ -1,3 +1,5 @@
+// The replicas of the tests of this package: each has a key ring, an issuer, a verifier and revocations.
+
 package token
 
 import (

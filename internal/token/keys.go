@@ -1,3 +1,5 @@
+// The signing keys in memory, when they are read again, and the public key set.
+
 package token
 
 import (

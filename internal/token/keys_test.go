@@ -1,3 +1,5 @@
+// Tests of signing keys: publication, sealing, revocation, and unknown ones.
+
 package token
 
 import (

@@ -1,3 +1,5 @@
+// Ended sessions and raised epochs, and how each replica learns of them.
+
 package token
 
 import (

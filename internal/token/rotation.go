@@ -1,3 +1,5 @@
+// Makes, rotates, revokes, reseals and erases signing keys.
+
 package token
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the rotation of signing keys.
+
 package token
 
 import (

@@ -1,3 +1,5 @@
+// Verifies the token of a request and whether its kind is allowed.
+
 package token
 
 import (

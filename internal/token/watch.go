@@ -1,3 +1,5 @@
+// Ends streams and downloads within a second after their session ends.
+
 package token
 
 import (

@@ -1,3 +1,5 @@
+// The errors of the transfer API. Package fault declares the general ones, package token those of tokens (from 901).
+
 package transfer
 
 import (
@@ -9,9 +11,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// The errors of the transfer API. Package fault declares the general ones, package token those of tokens (from 901).
-// A code is the status times 1000 plus a number and never changes its meaning. An error without a detail here gets its
-// details where it is returned.
+// A code is the status times 1000 plus a number and never changes its meaning. An error without a detail here gets its details where it is
+// returned.
 var (
 	// ErrKeyInvalid: the key of a public path is neither a uid nor a vanity link.
 	ErrKeyInvalid = fault.New(400010, "key: is neither a uid nor a vanity link (3 to 64 of a-z, 0-9, dot, hyphen and underscore, beginning and ending with a letter or digit)")

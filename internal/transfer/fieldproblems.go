@@ -1,3 +1,5 @@
+// Sentences to a sender about wrong answers to a mailbox's questions, and to an owner about a wrong schema.
+
 package transfer
 
 import (

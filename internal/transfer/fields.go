@@ -1,3 +1,5 @@
+// The questions of a mailbox: which JSON Schema is allowed, and the check of answers.
+
 package transfer
 
 import (

@@ -1,3 +1,5 @@
+// The form of keys, short links and client ids.
+
 package transfer
 
 import (

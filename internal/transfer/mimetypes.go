@@ -1,3 +1,5 @@
+// The MIME filter of a mailbox: entries, and the check of a file by its name and first bytes.
+
 package transfer
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the MIME filter.
+
 package transfer
 
 import (

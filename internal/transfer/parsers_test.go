@@ -1,3 +1,5 @@
+// Tests of the forms of keys, digests and fields.
+
 package transfer_test
 
 import (

@@ -1,3 +1,5 @@
+// The text of receipts and of statements about later events, and its parser.
+
 package transfer
 
 import (

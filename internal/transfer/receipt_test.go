@@ -1,3 +1,5 @@
+// Tests of the text of receipts with random values and with fixed vectors.
+
 package transfer_test
 
 import (

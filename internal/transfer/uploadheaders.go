@@ -1,3 +1,5 @@
+// The forms of the headers of tus, and of structured fields.
+
 package transfer
 
 import (

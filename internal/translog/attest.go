@@ -1,3 +1,5 @@
+// Asks witnesses and time stamp services to attest published checkpoints. Nothing waits for them.
+
 package translog
 
 import (

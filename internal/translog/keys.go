@@ -1,3 +1,5 @@
+// The keys of the log: rotation, revocation, and a new SECRET_KEY.
+
 package translog
 
 import (

@@ -1,3 +1,5 @@
+// The log, its replicas and their verifiers in the tests of this package.
+
 package translog_test
 
 import (

@@ -1,3 +1,5 @@
+// The size and root of the log in the file storage, by which a restored database is detected.
+
 package translog
 
 import (

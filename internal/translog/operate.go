@@ -1,3 +1,5 @@
+// What operators ask and do: state, check of the whole log, and a new log after a restore.
+
 package translog
 
 import (

@@ -1,3 +1,5 @@
+// The leader of the log: takes batches of entries, grows the tree, writes the mark, and publishes.
+
 package translog
 
 import (

@@ -1,3 +1,5 @@
+// Serves the log over HTTP as tiles (C2SP tlog-tiles).
+
 package translog
 
 import (

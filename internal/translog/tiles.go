@@ -1,3 +1,5 @@
+// SQL of tiles, hashes from tiles, and the growth of the tree.
+
 package translog
 
 import (

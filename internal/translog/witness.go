@@ -1,3 +1,5 @@
+// The client of witnesses (C2SP tlog-witness).
+
 package translog
 
 import (

@@ -1,3 +1,5 @@
+// Checks that the pages have a sentence for each error.
+
 package web_test
 
 import (

@@ -1,3 +1,5 @@
+// Serves scripts, styles and pictures below hashed paths: caching, gzip, and the styles of the first paint.
+
 package web
 
 import (

@@ -1,3 +1,5 @@
+// The list of pages, and what each tells its script.
+
 package web
 
 import (

@@ -1,3 +1,5 @@
+// The API reference at /api/, read from the OpenAPI documents. Its HTML is in reference_page.go.
+
 package web
 
 import (

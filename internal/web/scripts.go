@@ -1,3 +1,5 @@
+// Finds what the module of a page imports and which sentences it uses, for preloading and translations.
+
 package web
 
 import (

@@ -1,3 +1,5 @@
+// Tests of pages: policy, translations, languages, and what they load.
+
 package web_test
 
 import (

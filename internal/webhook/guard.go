@@ -1,3 +1,5 @@
+// Where webhooks and export targets may lead: the check of the URL and of each address that is dialled.
+
 package webhook
 
 import (

@@ -1,3 +1,5 @@
+// Tests of where webhooks lead, how they are sent, and their signatures.
+
 package webhook
 
 import (

@@ -1,5 +1,7 @@
 //go:build bench
 
+// What the measurements of uploads, downloads and requests share: people, mailboxes and files of the measured server.
+
 package main
 
 import (

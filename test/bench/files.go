@@ -1,5 +1,7 @@
 //go:build bench
 
+// The rows of files: uploads and downloads.
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build bench
 
+// Measures processor time, memory and disk of the measured processes.
+
 package main
 
 import (

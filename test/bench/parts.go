@@ -1,5 +1,7 @@
 //go:build bench
 
+// The rows of uploads in parts at once.
+
 package main
 
 import (

@@ -1,5 +1,7 @@
 //go:build bench
 
+// The reference program's uploads and downloads.
+
 package main
 
 import (

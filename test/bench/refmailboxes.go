@@ -1,5 +1,7 @@
 //go:build bench
 
+// The mailboxes that are looked up: made in the database, and served by the reference program.
+
 package main
 
 import (

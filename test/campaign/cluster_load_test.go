@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Measures what a second and a third replica add.
+
 package campaign
 
 import (

@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Three replicas behind Caddy on one Postgres, bucket and Redis, for the tests of clusters.
+
 package campaign
 
 import (

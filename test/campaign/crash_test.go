@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server at random moments of an upload, with each protocol.
+
 package campaign
 
 import (

@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server while a file is uploaded in parts at once.
+
 package campaign
 
 import (

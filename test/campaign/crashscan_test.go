@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server while files are inspected.
+
 package campaign
 
 import (

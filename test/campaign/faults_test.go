@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server between upload and delivery, many times.
+
 package campaign
 
 import (

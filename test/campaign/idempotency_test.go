@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server while requests with an Idempotency-Key are served.
+
 package campaign
 
 import (

@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Kills the server while transfers are forwarded, extended, added to and revoked.
+
 package campaign
 
 import (

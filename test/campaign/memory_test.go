@@ -1,5 +1,7 @@
 //go:build campaign
 
+// Bounds the memory of many uploads at once.
+
 package campaign
 
 import (

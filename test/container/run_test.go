@@ -1,5 +1,7 @@
 //go:build container
 
+// The image as a directory tree, run part by part as compose.yaml does, without a container engine.
+
 package container
 
 import (

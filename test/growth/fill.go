@@ -1,5 +1,7 @@
 //go:build growth
 
+// Fills a database of the chosen size, with the SQL of fill.sql.
+
 package main
 
 import (

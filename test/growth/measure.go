@@ -1,5 +1,7 @@
 //go:build growth
 
+// Measures the requests of people at a database of one size.
+
 package main
 
 import (

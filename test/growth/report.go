@@ -1,5 +1,7 @@
 //go:build growth
 
+// Writes the tables, and counts the limits that were not kept.
+
 package main
 
 import (

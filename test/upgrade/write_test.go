@@ -1,5 +1,7 @@
 //go:build fixture
 
+// Writes the installation of a former version that test/upgrade migrates.
+
 package upgrade_test
 
 import (

@@ -1,3 +1,5 @@
+// The conformance tests of one object: append, finish, open and delete.
+
 package blobtest
 
 import (

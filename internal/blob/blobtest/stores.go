@@ -1,3 +1,5 @@
+// The conformance tests of a whole store: lists, restarts, large objects, parallel use, malformed keys.
+
 package blobtest
 
 import (

@@ -1,3 +1,5 @@
+// Benchmarks of the disk store beside plain files.
+
 package disk_test
 
 import (

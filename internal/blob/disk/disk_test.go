@@ -1,3 +1,5 @@
+// Conformance and layout of the disk store.
+
 package disk_test
 
 import (

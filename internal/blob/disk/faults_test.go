@@ -1,3 +1,5 @@
+// Tests of the disk store on disks that are full, fail or are away.
+
 package disk_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of files in parts on disk through power cuts.
+
 package disk_test
 
 import (

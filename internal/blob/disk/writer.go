@@ -1,3 +1,5 @@
+// Writes an unfinished file on disk. Space is reserved ahead, and writing to the disk begins before the fsync.
+
 package disk
 
 import (

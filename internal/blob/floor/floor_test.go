@@ -1,3 +1,5 @@
+// Tests of the free space that uploads leave.
+
 package floor_test
 
 import (

@@ -1,3 +1,5 @@
+// What survives a simulated power cut or kill -9 of the disk.
+
 package powercut
 
 import (

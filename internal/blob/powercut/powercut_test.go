@@ -1,3 +1,5 @@
+// Tests of the simulated disk itself.
+
 package powercut_test
 
 import (

@@ -1,5 +1,7 @@
 //go:build s3
 
+// Tests of the bucket store whose process dies between two requests.
+
 package s3_test
 
 import (

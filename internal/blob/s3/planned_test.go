@@ -1,5 +1,7 @@
 //go:build s3
 
+// Tests of objects in parts in a bucket.
+
 package s3_test
 
 import (

@@ -1,3 +1,5 @@
+// Reads an object of the bucket. After an interruption it requests the rest of the same version.
+
 package s3
 
 import (

@@ -1,5 +1,7 @@
 //go:build s3
 
+// Conformance of the bucket store against a real service.
+
 package s3_test
 
 import (

@@ -1,3 +1,5 @@
+// Writes an unfinished object to the bucket: parts in parallel, a record at each Sync, time limits and retries of requests.
+
 package s3
 
 import (

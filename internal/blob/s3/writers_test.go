@@ -1,5 +1,7 @@
 //go:build s3
 
+// Tests of writers in a bucket: taking over from a dead one, leftovers, spools, and refused requests.
+
 package s3_test
 
 import (

@@ -1,3 +1,5 @@
+// Encrypted objects that are written in parts at once. The place of each run is known before it is written.
+
 package sealed
 
 import (

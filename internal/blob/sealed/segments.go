@@ -1,3 +1,5 @@
+// The format of an encrypted run: segments, nonces, and the key that is bound to object and offset.
+
 package sealed
 
 import (

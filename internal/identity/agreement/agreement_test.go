@@ -1,3 +1,5 @@
+// Tests of the agreement's text in each locale.
+
 package agreement_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of passwords, TOTP and recovery codes.
+
 package credential_test
 
 import (

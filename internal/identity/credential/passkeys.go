@@ -1,3 +1,5 @@
+// Passkeys (WebAuthn) over go-webauthn, which only this file imports: options for browsers, and the checks of their answers.
+
 package credential
 
 import (

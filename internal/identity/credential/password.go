@@ -1,3 +1,5 @@
+// Which passwords are refused, and with which sentence.
+
 package credential
 
 import (

@@ -1,3 +1,5 @@
+// Codes of authenticator apps (TOTP), the URI that they read, and its QR code.
+
 package credential
 
 import (

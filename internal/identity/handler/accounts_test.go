@@ -1,3 +1,5 @@
+// Tests of sign-up, and of attacks with its mails.
+
 package handler_test
 
 import (

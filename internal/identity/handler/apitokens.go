@@ -1,3 +1,5 @@
+// The API tokens of a person or organization over HTTP.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The second factors and passwords of a person over HTTP (/profile/authenticators).
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The avatar of an organization and the logo over HTTP, with caching. Avatars of people use the same functions.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The session cookie: set at login, renewed, and expired at logout.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The login of a program that a person approves in a browser (RFC 8628) over HTTP, with the errors of RFC 6749.
+
 package handler
 
 import (

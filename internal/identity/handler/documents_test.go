@@ -1,3 +1,5 @@
+// Tests of contract documents.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// The addresses of a person over HTTP, and the confirmation of an address by its key.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of a person's addresses and their verification.
+
 package handler_test
 
 import (

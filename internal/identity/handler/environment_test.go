@@ -1,3 +1,5 @@
+// Tests of GET /environment and of the catalogues.
+
 package handler_test
 
 import (

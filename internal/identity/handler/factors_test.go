@@ -1,3 +1,5 @@
+// Tests of second factors: changes, requirement, and guesses.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of invitations: ends, refusals and races.
+
 package handler_test
 
 import (

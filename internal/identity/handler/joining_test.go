@@ -1,3 +1,5 @@
+// Tests of joining an organization by an invitation, and of leaving it.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of members and their roles.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// The audit of an organization over HTTP, as JSON, lines of JSON or CSV.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Organizations over HTTP: create, profile, theme, leave and delete.
+
 package handler
 
 import (

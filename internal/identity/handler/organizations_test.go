@@ -1,3 +1,5 @@
+// Tests of organizations: create, leave, delete, profile and theme.
+
 package handler_test
 
 import (

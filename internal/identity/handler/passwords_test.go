@@ -1,3 +1,5 @@
+// Tests of changed passwords.
+
 package handler_test
 
 import (

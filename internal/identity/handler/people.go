@@ -1,3 +1,5 @@
+// People in the console over HTTP: list, report, and changes with a reason.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the profile, its avatar, and the deletion of an account.
+
 package handler_test
 
 import (

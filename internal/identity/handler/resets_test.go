@@ -1,3 +1,5 @@
+// Tests of forgotten passwords.
+
 package handler_test
 
 import (

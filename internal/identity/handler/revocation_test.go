@@ -1,3 +1,5 @@
+// Tests of how soon an ended session is refused everywhere.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Login, the list of sessions, and logout over HTTP. A login takes from several buckets before it checks the password.
+
 package handler
 
 import (

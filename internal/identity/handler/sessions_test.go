@@ -1,3 +1,5 @@
+// Tests of login, second factors, the list of sessions, and logout.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tokens over HTTP: access, upgrade, uid token, park and pickup, public keys, and the discovery document.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of access tokens, upgrade, parking, uid tokens and discovery.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the link that undoes a change of an account.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Webhooks and their deliveries over HTTP.
+
 package handler
 
 import (

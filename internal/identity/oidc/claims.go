@@ -1,3 +1,5 @@
+// Parses the ID token of a provider: bounds of its claims, and what counts as a verified address.
+
 package oidc
 
 import (

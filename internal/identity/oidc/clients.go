@@ -1,3 +1,5 @@
+// Reads and checks the file of CONSIGN_OIDC_CLIENTS.
+
 package oidc
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the file of identity providers.
+
 package oidc_test
 
 import (

@@ -1,3 +1,5 @@
+// Exchanges an authorization code at the token endpoint of a provider.
+
 package oidc
 
 import (

@@ -1,3 +1,5 @@
+// Tests of the exchange of authorization codes.
+
 package oidc_test
 
 import (

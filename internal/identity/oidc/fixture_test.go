@@ -1,3 +1,5 @@
+// The identity provider of the tests of this package.
+
 package oidc_test
 
 import (

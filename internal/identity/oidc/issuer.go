@@ -1,3 +1,5 @@
+// Which issuer belongs to a provider, which of them may vouch for whom, and which one organization controls.
+
 package oidc
 
 import (

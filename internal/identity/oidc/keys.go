@@ -1,3 +1,5 @@
+// The public keys of a provider: accepted algorithms and sizes, and the search by kid.
+
 package oidc
 
 import (

@@ -1,3 +1,5 @@
+// HTTP requests to providers. They cannot reach addresses that are nearer than the provider.
+
 package oidc
 
 import (

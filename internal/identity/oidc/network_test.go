@@ -1,3 +1,5 @@
+// Tests of which addresses requests to providers reach.
+
 package oidc_test
 
 import (

@@ -1,3 +1,5 @@
+// Reads and caches the discovery document and the keys of a provider, with one request for all who wait.
+
 package oidc
 
 import (

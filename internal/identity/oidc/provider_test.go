@@ -1,3 +1,5 @@
+// Tests of a provider's documents and keys: rotation, failures and many logins.
+
 package oidc_test
 
 import (

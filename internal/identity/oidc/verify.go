@@ -1,3 +1,5 @@
+// What an external ID token must prove before it is accepted, and the sentences of refusals.
+
 package oidc
 
 import (

@@ -1,3 +1,5 @@
+// Tests of which external ID tokens are accepted.
+
 package oidc_test
 
 import (

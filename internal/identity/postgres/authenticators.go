@@ -1,3 +1,5 @@
+// SQL of second factors and password hashes, and of the level of authentication that follows from them.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of invitations. Expired ones count as gone.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// Checks by query plans that lists of operators read no whole table.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of the queue of webhook deliveries. A replica claims some; a trigger in migrations fills the queue.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// Sign-up, the claim of an address against unverified holders, and the erasure of a person.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Tests of second factors in parallel, and of a new SECRET_KEY.
+
 package service_test
 
 import (

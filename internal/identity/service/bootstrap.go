@@ -1,3 +1,5 @@
+// Makes the free organization at the first start, and follows a change of the public host.
+
 package service
 
 import (

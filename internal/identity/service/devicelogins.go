@@ -1,3 +1,5 @@
+// Rules of the login of a program that a person approves in a browser (RFC 8628).
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Known devices: which sign-in is new to a person and is mailed.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Contract documents of organizations: who may read which, and what the organization must have stated.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Copies a transfer to an export target and keeps its lease meanwhile.
+
 package service
 
 import (

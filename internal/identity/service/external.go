@@ -1,3 +1,5 @@
+// Logins at external providers: code, implicit, form post, claim, and front-channel logout.
+
 package service
 
 import (

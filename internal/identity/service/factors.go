@@ -1,3 +1,5 @@
+// Adds second factors and compares their codes. Wrong codes delay the next try.
+
 package service
 
 import (

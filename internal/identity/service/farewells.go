@@ -1,3 +1,5 @@
+// Mails to members who leave, are removed, or whose organization is deleted.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Hostnames of organizations: which are allowed, the proof by a TXT record, activation, and claims that lapse.
+
 package service
 
 import (

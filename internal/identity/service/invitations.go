@@ -1,3 +1,5 @@
+// Rules of invitations: who may invite, with which roles, and what accepting one does.
+
 package service
 
 import (

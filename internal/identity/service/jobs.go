@@ -1,3 +1,5 @@
+// The periodic jobs of the domain and their intervals.
+
 package service
 
 import (

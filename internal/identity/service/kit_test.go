@@ -1,3 +1,5 @@
+// The service, clock and people of the tests of this package.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// What operators and their commands change of organizations.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// The requirement of a second factor for members of an organization, and the mails about it.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Rules of passkeys: challenges, login, registration, and a counter that went back.
+
 package service
 
 import (

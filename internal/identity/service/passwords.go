@@ -1,3 +1,5 @@
+// Changes a password, and ends the other sessions with it.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// What the console shows of people.
+
 package service
 
 import (

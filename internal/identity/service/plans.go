@@ -1,3 +1,5 @@
+// Limitations of organizations, subscriptions, and the volume of a person.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Mails about changes of an account, each with a link that undoes the change, and what the link does.
+
 package service
 
 import (

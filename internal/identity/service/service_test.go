@@ -1,3 +1,5 @@
+// Tests of parallel calls, of which one succeeds.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// Login, step by step, in equal time for known and unknown addresses; the list and the end of sessions.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Sends the deliveries of webhooks from their queue, and turns off a webhook that always fails.
+
 package service
 
 import (

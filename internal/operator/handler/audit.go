@@ -1,3 +1,5 @@
+// The audit of the installation over HTTP: pages of JSON, a table, and lines of JSON.
+
 package handler
 
 import (

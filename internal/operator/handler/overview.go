@@ -1,3 +1,5 @@
+// The overview of the console over HTTP.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The queues of mails and jobs in the console over HTTP.
+
 package handler
 
 import (

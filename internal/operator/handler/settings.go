@@ -1,3 +1,5 @@
+// Settings, maintenance, refused requests and signing keys in the console over HTTP.
+
 package handler
 
 import (

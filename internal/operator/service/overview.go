@@ -1,3 +1,5 @@
+// The state of the installation: what is asked, and when it is a warning.
+
 package service
 
 import (

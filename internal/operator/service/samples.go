@@ -1,3 +1,5 @@
+// The samples of the console's charts: how often, what each replica adds, and how long they are kept.
+
 package service
 
 import (

@@ -1,5 +1,7 @@
 //go:build redis
 
+// Tests of buckets in a real Redis that is killed and frozen.
+
 package redis_test
 
 import (

@@ -1,3 +1,5 @@
+// The zip of the objects of a transfer. Readers that run in parallel share its layout.
+
 package content
 
 import (

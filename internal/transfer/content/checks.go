@@ -1,3 +1,5 @@
+// Checks of all stored files that operators start: one at a time, with a lease, and resumed after a kill.
+
 package content
 
 import (

@@ -1,3 +1,5 @@
+// Final uploads of tus: the copy of partial uploads into one object.
+
 package content
 
 import (

@@ -1,3 +1,5 @@
+// Hashes the bytes of an upload beside their writing.
+
 package content
 
 import (

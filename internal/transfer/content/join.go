@@ -1,3 +1,5 @@
+// Joins the parts of an object, or its partial uploads: reads them in order, hashes them, and completes the object.
+
 package content
 
 import (

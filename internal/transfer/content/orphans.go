@@ -1,3 +1,5 @@
+// Deletes stored bytes that no row names. Off after a restore, until an operator accepts the storage.
+
 package content
 
 import (

@@ -1,3 +1,5 @@
+// Objects that are uploaded in parts at once: the plan, the choice of a part, and the end of one.
+
 package content
 
 import (

@@ -1,3 +1,5 @@
+// Deletes the bytes of deleted and erased objects.
+
 package content
 
 import (

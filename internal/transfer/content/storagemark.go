@@ -1,3 +1,5 @@
+// The mark in the store and in the database that shows whether both belong together.
+
 package content
 
 import (

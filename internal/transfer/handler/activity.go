@@ -1,3 +1,5 @@
+// What happened to a sent transfer, over HTTP.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// The settings of transfers of an organization over HTTP (/adminunit).
+
 package handler
 
 import (

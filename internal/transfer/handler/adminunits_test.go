@@ -1,3 +1,5 @@
+// Tests of an organization's settings of transfers, and of usage.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Downloads of a zip over HTTP, for accounts and links.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of zip downloads.
+
 package handler_test
 
 import (

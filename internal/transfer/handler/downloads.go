@@ -1,3 +1,5 @@
+// Downloads of a file over HTTP: ranges, conditions, ETag, and the headers of a download.
+
 package handler
 
 import (

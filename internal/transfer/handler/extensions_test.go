@@ -1,3 +1,5 @@
+// Tests of asking for more time.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of mailbox groups, and of links that move to another host.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of released short links.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Mailboxes over HTTP: the public view, and the owner's.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of mailboxes.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// The objects of a reservation over HTTP: announce, read, delete.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of uploads from a page of another site.
+
 package handler_test
 
 import (

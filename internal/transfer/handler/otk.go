@@ -1,3 +1,5 @@
+// One-time keys of downloads over HTTP, and the cookie that binds one to a browser.
+
 package handler
 
 import (

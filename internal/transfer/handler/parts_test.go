@@ -1,3 +1,5 @@
+// Tests of uploads in parts over HTTP.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// The page behind a link over HTTP: what it shows while locked, mailed codes, and how it is opened.
+
 package handler
 
 import (

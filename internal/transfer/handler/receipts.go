@@ -1,3 +1,5 @@
+// Receipts over HTTP, as a file or PDF, for accounts, reservations and links.
+
 package handler
 
 import (

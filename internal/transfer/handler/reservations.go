@@ -1,3 +1,5 @@
+// Reservations over HTTP: create, read, change, cancel and confirm.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of reservations at a mailbox.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Resumable uploads of the IETF over HTTP.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of sending to recipients.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// The stored files in the console over HTTP: counts, and checks of all.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Transfers over HTTP: the lists of a person, one transfer, and its end.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of received transfers: download, list, mails and expiry.
+
 package handler_test
 
 import (

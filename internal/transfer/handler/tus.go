@@ -1,3 +1,5 @@
+// Uploads with tus 1.0 over HTTP.
+
 package handler
 
 import (

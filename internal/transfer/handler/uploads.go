@@ -1,3 +1,5 @@
+// PUT and HEAD of the content of an object, with Content-Range and digests.
+
 package handler
 
 import (

@@ -1,3 +1,5 @@
+// Tests of PUT of content, and of interruptions.
+
 package handler_test
 
 import (

@@ -1,3 +1,5 @@
+// Reservations and uploads of the older API.
+
 package legacy
 
 import (

@@ -1,3 +1,5 @@
+// Transfers as the older API shows them.
+
 package legacy
 
 import (

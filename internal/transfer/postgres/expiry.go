@@ -1,3 +1,5 @@
+// SQL of ended transfers: what is deleted, what stays, who is warned, and how old records go.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of mailbox groups.
+
 package postgres
 
 import (

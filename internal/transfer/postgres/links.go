@@ -1,3 +1,5 @@
+// SQL of short links: claim, release, and quarantine.
+
 package postgres
 
 import (

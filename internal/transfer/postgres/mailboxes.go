@@ -1,3 +1,5 @@
+// SQL of mailboxes and of their owners' accounts.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of objects, and of bytes that await their deletion.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of reservations and their recipients.
+
 package postgres
 
 import (

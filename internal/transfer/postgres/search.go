@@ -1,3 +1,5 @@
+// SQL of search and filter among a person's transfers.
+
 package postgres
 
 import (

@@ -1,3 +1,5 @@
+// SQL of checks of all stored files, and of how much is stored.
+
 package postgres
 
 import (

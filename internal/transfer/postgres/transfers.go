@@ -1,3 +1,5 @@
+// SQL of the lists of transfers: who sees which, and pages with a cursor.
+
 package postgres
 
 import (

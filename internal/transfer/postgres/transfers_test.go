@@ -1,3 +1,5 @@
+// Tests of pages and bounded searches with many rows.
+
 package postgres
 
 import (

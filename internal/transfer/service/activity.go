@@ -1,3 +1,5 @@
+// What happened to a transfer, for its sender: changes from the audit, and uses by recipients.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Rules of files that are made of partial uploads of tus (contract 4.25).
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Confirm: makes a transfer of a reservation, with its deliveries, mails and receipt.
+
 package service
 
 import (

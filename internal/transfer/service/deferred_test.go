@@ -1,3 +1,5 @@
+// Tests of uploads whose size becomes known at their end.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// Opens and counts downloads: who may, within which limits, and what follows the first access.
+
 package service
 
 import (

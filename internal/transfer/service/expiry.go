@@ -1,3 +1,5 @@
+// The jobs that end reservations and transfers, warn before, and delete old records.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// A recipient asks the sender of an expired transfer for more time.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// What happens to transfers, mailboxes and links when a person or organization changes or is deleted.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Tests of transfers and mailboxes when people and organizations change or end.
+
 package service_test
 
 import (

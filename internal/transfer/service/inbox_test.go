@@ -1,5 +1,7 @@
 //go:build million
 
+// Measures a page of an inbox with a million transfers.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// Inspects files: a queue with leases, repeats, new signatures, and a scanner that is away.
+
 package service
 
 import (

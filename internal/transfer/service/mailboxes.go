@@ -1,3 +1,5 @@
+// Rules of a person's mailbox.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Mails about a transfer: to recipients, uploaders and senders.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Checks and changes of a reservation: texts, fields, recipients, lifetime and protection.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Announces, streams and deletes the objects of a reservation.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// What operators and their commands change of mailboxes and transfers, and a person's data for the export.
+
 package service
 
 import (

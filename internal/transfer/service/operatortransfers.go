@@ -1,3 +1,5 @@
+// What the console and administrators see of transfers.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// What administrators see and change of the transfers of their organization.
+
 package service
 
 import (

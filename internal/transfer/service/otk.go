@@ -1,3 +1,5 @@
+// One-time keys of downloads: who gets one, when it ends, and which bytes it may request.
+
 package service
 
 import (

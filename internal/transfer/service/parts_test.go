@@ -1,3 +1,5 @@
+// Tests of uploads in parts: parallel writers, crashes and lost bytes.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// What a link shows while it is locked, mailed codes, and the ways to open it.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// The receipt as a PDF for people, with the signed receipt attached.
+
 package service
 
 import (

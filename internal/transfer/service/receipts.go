@@ -1,3 +1,5 @@
+// Makes the receipt of a confirm, and decides who may read it.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// What a recipient changes of a received transfer: read, notes and pin.
+
 package service
 
 import (

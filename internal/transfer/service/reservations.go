@@ -1,3 +1,5 @@
+// Creates, reads, changes and cancels reservations.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// Codes that verify the address of a stranger.
+
 package service
 
 import (

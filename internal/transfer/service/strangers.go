@@ -1,3 +1,5 @@
+// The bounds of new transfers and reservations of strangers.
+
 package service
 
 import (

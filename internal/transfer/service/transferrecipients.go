@@ -1,3 +1,5 @@
+// Adds and removes recipients of a delivered transfer, and mails or renews their links.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// The lists and the search of a person's transfers.
+
 package service
 
 import (

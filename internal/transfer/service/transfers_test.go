@@ -1,3 +1,5 @@
+// Tests of confirms, volumes, expiry and lists.
+
 package service_test
 
 import (

@@ -1,3 +1,5 @@
+// Tests of uploads: ranges, digests, parallel writers, and full disks.
+
 package service_test
 
 import (

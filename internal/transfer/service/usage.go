@@ -1,3 +1,5 @@
+// The volumes used this month, and over time for an organization.
+
 package service
 
 import (

@@ -1,3 +1,5 @@
+// The addresses of export targets, and connections that end in silence.
+
 package target
 
 import (

@@ -1,3 +1,5 @@
+// Copies a file to a WebDAV folder.
+
 package target
 
 import (
