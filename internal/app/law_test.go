@@ -186,15 +186,16 @@ func rank(p string) int {
 
 type listed struct {
 	ImportPath string
+	Doc        string // the first sentence of the package comment
 	Imports    []string
 }
 
 func (l listed) path() string { return strings.TrimPrefix(l.ImportPath, module) }
 
-// packages lists the module's packages with what their non-test files import.
+// packages lists the module's packages with their sentence and what their non-test files import.
 func packages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Doc,Imports", module+"...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
