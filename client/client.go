@@ -24,16 +24,17 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/client/identityapi"
+	"github.com/consign-dev/consign/client/internal/call"
 	"github.com/consign-dev/consign/client/transferapi"
 )
 
 // Client talks to one Consign server, as one person, with an API token, or as a stranger.
 type Client struct {
 	// Identity and Transfer call the operations of the two APIs. Their methods return an *Error for a status of 400 and more.
-	Identity *identityapi.ClientWithResponses
-	Transfer *transferapi.ClientWithResponses
+	Identity *identityapi.Client
+	Transfer *transferapi.Client
 
-	plain                    *identityapi.ClientWithResponses // without the token
+	plain                    *identityapi.Client // without the token
 	identityURL, transferURL string
 	http                     *http.Client
 	userAgent                string
@@ -91,29 +92,26 @@ func New(ctx context.Context, address string, options ...Option) (*Client, error
 	for _, o := range options {
 		o(c)
 	}
-	root, err := identityapi.NewClientWithResponses(base.String(), identityapi.WithHTTPClient(doer{c, nil}))
-	if err != nil {
-		return nil, err
-	}
 	patience := c.patience
 	c.patience = min(patience, connectPatience)
-	e, err := root.GetWellKnownEnvironmentWithResponse(ctx, nil)
+	e, err := identityapi.NewClient(base.String(), doer{c, nil}).GetWellKnownEnvironment(ctx, nil)
 	c.patience = patience
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a Consign server, or cannot be reached: %w", base, err)
 	}
-	if e.JSON200 == nil {
-		return nil, fmt.Errorf("%s is not a Consign server: its environment is no JSON", base)
-	}
-	c.identityURL, c.transferURL = e.JSON200.BaseURLID, e.JSON200.BaseURLSkp
-	if c.plain, err = identityapi.NewClientWithResponses(c.identityURL, identityapi.WithHTTPClient(doer{c, nil})); err != nil {
-		return nil, err
-	}
-	if c.Identity, err = identityapi.NewClientWithResponses(c.identityURL, identityapi.WithHTTPClient(doer{c, c.token})); err != nil {
-		return nil, err
-	}
-	c.Transfer, err = transferapi.NewClientWithResponses(c.transferURL, transferapi.WithHTTPClient(doer{c, c.token}))
-	return c, err
+	c.identityURL, c.transferURL = e.BaseURLID, e.BaseURLSkp
+	c.plain = identityapi.NewClient(c.identityURL, doer{c, nil})
+	c.Identity = identityapi.NewClient(c.identityURL, doer{c, c.token})
+	c.Transfer = transferapi.NewClient(c.transferURL, doer{c, c.token})
+	return c, nil
+}
+
+// ErrNotModified is returned by an operation that was called with If-None-Match, when the caller's copy is still valid.
+var ErrNotModified = call.ErrNotModified
+
+// Answered returns an editor for a call of Identity or Transfer. It stores status and header of the answer in into, as the ETag.
+func Answered(into *http.Response) func(context.Context, *http.Request) error {
+	return call.Answered(into)
 }
 
 // SignedIn reports whether calls are made as a person: with an API token or in a session.

@@ -144,8 +144,8 @@ func TestSendAndReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	ann = connect(t, s.Config.PublicURL.String(), client.WithSession(stored))
-	list, err := ann.Transfer.ListTransfersWithResponse(t.Context(), &transferapi.ListTransfersParams{})
-	if err != nil || len(list.JSON200.Transfers) != 1 || list.JSON200.Transfers[0].UID != transfer.UID {
+	list, err := ann.Transfer.ListTransfers(t.Context(), &transferapi.ListTransfersParams{})
+	if err != nil || len(list.Transfers) != 1 || list.Transfers[0].UID != transfer.UID {
 		t.Fatalf("the inbox: %v, %v", list, err)
 	}
 	objects, err := ann.Objects(t.Context(), transfer.UID.String())
@@ -303,7 +303,7 @@ func TestLoginWithSecondFactor(t *testing.T) {
 	if err != nil || !c.SignedIn() {
 		t.Fatal(err)
 	}
-	if _, err := c.Identity.GetProfileWithResponse(t.Context()); err != nil {
+	if _, err := c.Identity.GetProfile(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -338,7 +338,7 @@ func TestMaintenanceIsWaitedFor(t *testing.T) {
 	poll.Until(t, "maintenance", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		_, err := c.Transfer.GetPublicMailboxWithResponse(ctx, "dr-ann")
+		_, err := c.Transfer.GetPublicMailbox(ctx, "dr-ann")
 		return client.HasStatus(err, http.StatusServiceUnavailable)
 	})
 	done := make(chan error)

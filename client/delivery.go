@@ -73,7 +73,7 @@ func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
 }
 
 // idempotencyKey lets a creating call be repeated.
-func idempotencyKey(key string) transferapi.RequestEditorFn {
+func idempotencyKey(key string) transferapi.Editor {
 	return func(_ context.Context, r *http.Request) error {
 		r.Header.Set(idempotencyHeader, key)
 		return nil
@@ -81,7 +81,7 @@ func idempotencyKey(key string) transferapi.RequestEditorFn {
 }
 
 // reserve reserves a transfer to recipients or a link.
-func (c *Client) reserve(ctx context.Context, d Delivery, editors ...transferapi.RequestEditorFn) (*Upload, error) {
+func (c *Client) reserve(ctx context.Context, d Delivery, editors ...transferapi.Editor) (*Upload, error) {
 	body := transferapi.ReservationPatch{Subject: some(d.Subject), Message: some(d.Message), TTL: some(d.TTL), Password: some(d.Password)}
 	if d.Password != "" {
 		d.Protection = "password"
@@ -90,22 +90,24 @@ func (c *Client) reserve(ctx context.Context, d Delivery, editors ...transferapi
 	if len(d.Recipients) > 0 {
 		body.Recipients = &d.Recipients
 	}
-	resp, err := c.Transfer.CreateReservationWithResponse(ctx, body, editors...)
+	var resp http.Response
+	r, err := c.Transfer.CreateReservation(ctx, body, append(editors, Answered(&resp))...)
 	if err != nil {
 		return nil, err
 	}
-	return c.reserved(resp.JSON201, resp.HTTPResponse.Header.Get("Authorization"))
+	return c.reserved(r, resp.Header.Get("Authorization"))
 }
 
 // reserveMailbox reserves a transfer to a mailbox and answers its questions.
-func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...transferapi.RequestEditorFn) (*Upload, error) {
-	resp, err := c.Transfer.ReserveMailboxWithResponse(ctx, d.Mailbox, nil, transferapi.Introduction{
+func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...transferapi.Editor) (*Upload, error) {
+	var resp http.Response
+	r, err := c.Transfer.ReserveMailbox(ctx, d.Mailbox, nil, transferapi.Introduction{
 		Subject: some(d.Subject), Message: some(d.Message), AnonSender: some(d.SenderName), AnonEmail: some(d.SenderEmail),
-	}, editors...)
+	}, append(editors, Answered(&resp))...)
 	if err != nil {
 		return nil, err
 	}
-	u, err := c.reserved(resp.JSON201, resp.HTTPResponse.Header.Get("Authorization"))
+	u, err := c.reserved(r, resp.Header.Get("Authorization"))
 	if err != nil || len(d.Fields) == 0 {
 		return u, err
 	}
@@ -113,13 +115,13 @@ func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...tran
 	for name, value := range d.Fields {
 		fields[name] = &value
 	}
-	_, err = c.Transfer.PatchReservationWithResponse(ctx, u.UID, transferapi.ReservationPatch{Fields: &fields}, bearer(u.Token))
+	_, err = c.Transfer.PatchReservation(ctx, u.UID, transferapi.ReservationPatch{Fields: &fields}, bearer(u.Token))
 	return u, err
 }
 
 func (c *Client) reserved(r *transferapi.Reservation, authorization string) (*Upload, error) {
 	token, ok := strings.CutPrefix(authorization, "Bearer ")
-	if r == nil || !ok {
+	if !ok {
 		return nil, fmt.Errorf("the server made a reservation without its token")
 	}
 	return &Upload{UID: r.UID.String(), Token: token, c: c}, nil
@@ -170,7 +172,7 @@ func (u *Upload) Attach(ctx context.Context, files ...File) error {
 // attach attaches a batch. It can be repeated: the server recognizes objects that it has.
 func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) error {
 	return again(ctx, u.c, func() error {
-		_, err := u.c.Transfer.AttachObjectsWithResponse(ctx, u.UID, body, bearer(u.Token))
+		_, err := u.c.Transfer.AttachObjects(ctx, u.UID, body, bearer(u.Token))
 		return err
 	})
 }
@@ -182,13 +184,8 @@ const codeConfirmed = 409010
 func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 	var transfer *transferapi.Transfer
 	err := again(ctx, u.c, func() error { // a second confirm is recognized
-		resp, err := u.c.Transfer.ConfirmReservationWithResponse(ctx, u.UID, bearer(u.Token))
-		if err == nil && resp.JSON200 == nil {
-			return fmt.Errorf("the confirm answered %s without a transfer", resp.Status())
-		}
-		if err == nil {
-			transfer = resp.JSON200
-		}
+		var err error
+		transfer, err = u.c.Transfer.ConfirmReservation(ctx, u.UID, bearer(u.Token))
 		return err
 	})
 	var refused *Error
@@ -201,8 +198,7 @@ func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 
 // Cancel ends the upload; the server deletes what it holds.
 func (u *Upload) Cancel(ctx context.Context) error {
-	_, err := u.c.Transfer.CancelReservationWithResponse(ctx, u.UID, bearer(u.Token))
-	return err
+	return u.c.Transfer.CancelReservation(ctx, u.UID, bearer(u.Token))
 }
 
 // some returns a pointer to v, or nil for the zero value.

@@ -33,13 +33,9 @@ var (
 // LoginByDevice begins a session that a person approves in a browser (RFC 8628). name is what the page calls this program. show shows
 // the code to the person; then LoginByDevice waits. Errors: ErrLoginRefused, ErrCodeExpired, *Error, those of show.
 func (c *Client) LoginByDevice(ctx context.Context, name string, show func(DeviceCode) error) error {
-	resp, err := c.plain.BeginDeviceLoginWithFormdataBodyWithResponse(ctx, identityapi.BeginDeviceLoginFormdataRequestBody{ClientID: name})
+	codes, err := c.plain.BeginDeviceLogin(ctx, identityapi.BeginDeviceLoginFormdataRequestBody{ClientID: name})
 	if err != nil {
 		return err
-	}
-	codes := resp.JSON200
-	if codes == nil {
-		return fmt.Errorf("the device authorization answered %s without codes", resp.Status())
 	}
 	expires := time.Now().Add(time.Duration(codes.ExpiresIn) * time.Second)
 	if err := show(DeviceCode{codes.UserCode, codes.VerificationURI, codes.VerificationURIComplete, expires}); err != nil {

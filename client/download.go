@@ -36,14 +36,11 @@ type Object struct {
 
 // Objects returns the files of a transfer that the client's person has sent or received. Errors: *Error.
 func (c *Client) Objects(ctx context.Context, uid string) ([]Object, error) {
-	resp, err := c.Transfer.GetTransferWithResponse(ctx, uid)
+	t, err := c.Transfer.GetTransfer(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
-	if resp.JSON200 == nil {
-		return nil, nil
-	}
-	return ObjectsOf(*resp.JSON200), nil
+	return ObjectsOf(*t), nil
 }
 
 // ObjectsOf returns the files of a transfer that a list or the transfer's own answer has.
@@ -62,24 +59,17 @@ type Link struct {
 
 // OpenLink opens the transfer of a link's key. password is that of the transfer, if it has one. Errors: *Error, 401010 wrong password.
 func (c *Client) OpenLink(ctx context.Context, key, password string) (*Link, error) {
-	opened, err := c.Transfer.OpenPublicTransferWithResponse(ctx, key, transferapi.AccessRequest{Password: some(password)})
+	opened, err := c.Transfer.OpenPublicTransfer(ctx, key, transferapi.AccessRequest{Password: some(password)})
 	if err != nil {
 		return nil, err
 	}
-	if opened.JSON200 == nil {
-		return nil, fmt.Errorf("the link answered %s without a token", opened.Status())
-	}
-	token := opened.JSON200.Token
-	shown, err := c.Transfer.GetPublicTransferWithResponse(ctx, key, bearer(token))
+	shown, err := c.Transfer.GetPublicTransfer(ctx, key, bearer(opened.Token))
 	if err != nil {
 		return nil, err
 	}
-	if shown.JSON200 == nil {
-		return nil, fmt.Errorf("the link answered %s without a transfer", shown.Status())
-	}
-	l := &Link{Transfer: *shown.JSON200}
+	l := &Link{Transfer: *shown}
 	if l.Transfer.Objects != nil {
-		l.Objects = objects(*l.Transfer.Objects, "/public/transfers/"+url.PathEscape(key), token)
+		l.Objects = objects(*l.Transfer.Objects, "/public/transfers/"+url.PathEscape(key), opened.Token)
 	}
 	return l, nil
 }

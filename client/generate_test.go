@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestGeneratedIsCurrent checks that the generated packages and types are those of the documents: neither has changed since `make generate`.
+// TestGeneratedIsCurrent checks that the generated packages are those of the documents: neither has changed since `make generate`.
 func TestGeneratedIsCurrent(t *testing.T) {
 	t.Parallel()
 	sums, err := os.Open("generate/sums")
@@ -26,7 +26,7 @@ func TestGeneratedIsCurrent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != want {
-			t.Errorf("%s has changed since the clients were generated: run make generate", name)
+			t.Errorf("%s has changed since the packages were generated: run make generate", name)
 		}
 	}
 	if files != 11 {

@@ -42,7 +42,7 @@ func TestAPIToken(t *testing.T) {
 	if err := <-ended; !client.HasStatus(err, http.StatusUnauthorized) {
 		t.Errorf("the stream of a revoked token: %v", err)
 	}
-	if _, err := c.Transfer.ListTransfersWithResponse(t.Context(), &transferapi.ListTransfersParams{}); !client.HasStatus(err, http.StatusUnauthorized) {
+	if _, err := c.Transfer.ListTransfers(t.Context(), &transferapi.ListTransfersParams{}); !client.HasStatus(err, http.StatusUnauthorized) {
 		t.Errorf("with a revoked token: %v", err)
 	}
 }
@@ -68,7 +68,7 @@ func TestLoginByDevice(t *testing.T) {
 	if err := c.LoginByDevice(t.Context(), "nightly", answer("approve")); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := c.Identity.GetProfileWithResponse(t.Context()); err != nil || p.JSON200.Name == nil || *p.JSON200.Name != "Ann" {
+	if p, err := c.Identity.GetProfile(t.Context()); err != nil || p.Name == nil || *p.Name != "Ann" {
 		t.Errorf("the profile: %v, %v", p, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -78,26 +78,16 @@ func (p *parts) inParts(ctx context.Context) (bool, error) {
 
 // plan makes the plan of the object.
 func (p *parts) plan(ctx context.Context) (*transferapi.Parts, error) {
-	return p.read(ctx, func() (state *transferapi.Parts, err error) {
+	return p.read(ctx, func() (*transferapi.Parts, error) {
 		wanted := transferapi.PartsRequest{PartSize: some(p.o.Part / partUnit * partUnit)}
-		made, err := p.u.c.Transfer.PlanPartsWithResponse(ctx, p.u.UID, p.u.Objects[p.i].ClientID, wanted, bearer(p.u.Token))
-		if err == nil {
-			if state = made.JSON201; state == nil {
-				state = made.JSON200
-			}
-		}
-		return state, err
+		return p.u.c.Transfer.PlanParts(ctx, p.u.UID, p.u.Objects[p.i].ClientID, wanted, bearer(p.u.Token))
 	})
 }
 
 // state returns the plan of the object and what the server holds of it.
 func (p *parts) state(ctx context.Context) (*transferapi.Parts, error) {
-	return p.read(ctx, func() (state *transferapi.Parts, err error) {
-		found, err := p.u.c.Transfer.GetPartsWithResponse(ctx, p.u.UID, p.u.Objects[p.i].ClientID, bearer(p.u.Token))
-		if err == nil {
-			state = found.JSON200
-		}
-		return state, err
+	return p.read(ctx, func() (*transferapi.Parts, error) {
+		return p.u.c.Transfer.GetParts(ctx, p.u.UID, p.u.Objects[p.i].ClientID, bearer(p.u.Token))
 	})
 }
 
@@ -107,7 +97,7 @@ func (p *parts) read(ctx context.Context, request func() (*transferapi.Parts, er
 		state, err = request()
 		return err
 	})
-	if err == nil && (state == nil || state.Count < 1 || state.PartSize < 1 || state.IntendedSize != p.size) {
+	if err == nil && (state.Count < 1 || state.PartSize < 1 || state.IntendedSize != p.size) {
 		err = errors.New("the server has other parts than the file")
 	}
 	return state, err

@@ -208,11 +208,11 @@ func (t *selftest) confirm(ctx context.Context) error {
 // find looks for the transfer in the recipient's inbox.
 func (t *selftest) find(ctx context.Context) error {
 	location := []transferapi.ListTransfersParamsLocation{transferapi.Received}
-	page, err := t.recipient.Transfer.ListTransfersWithResponse(ctx, &transferapi.ListTransfersParams{Location: &location})
+	page, err := t.recipient.Transfer.ListTransfers(ctx, &transferapi.ListTransfersParams{Location: &location})
 	if err != nil {
 		return err
 	}
-	if page.JSON200 == nil || len(page.JSON200.Transfers) != 1 || page.JSON200.Transfers[0].UID.String() != t.transfer {
+	if len(page.Transfers) != 1 || page.Transfers[0].UID.String() != t.transfer {
 		return errors.New("the inbox does not have exactly this transfer")
 	}
 	objects, err := t.recipient.Objects(ctx, t.transfer)

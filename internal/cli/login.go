@@ -58,7 +58,7 @@ func (p *Program) storeToken(ctx context.Context, server, token string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Transfer.GetEnvironmentWithResponse(ctx); err != nil {
+	if _, err := c.Transfer.GetEnvironment(ctx); err != nil {
 		return err
 	}
 	return p.storeAccount(server, account{Token: token}, "with an API token")
@@ -89,14 +89,11 @@ func (p *Program) loginByDevice(ctx context.Context, server string) error {
 	if err := c.LoginByDevice(ctx, name[:min(len(name), 60)], p.showCode); err != nil {
 		return err
 	}
-	person, err := c.Identity.GetProfileWithResponse(ctx)
+	person, err := c.Identity.GetProfile(ctx)
 	if err != nil {
 		return err
 	}
-	a := account{Session: &session}
-	if person.JSON200 != nil {
-		a.Name = text(person.JSON200.Name)
-	}
+	a := account{Session: &session, Name: text(person.Name)}
 	return p.storeAccount(server, a, "as "+a.Name)
 }
 

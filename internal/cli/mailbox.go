@@ -13,16 +13,12 @@ import (
 
 // checkMailbox checks before an upload what the mailbox would refuse after it.
 func (p *Program) checkMailbox(ctx context.Context, c *client.Client, d client.Delivery, files []source) (*transferapi.Mailbox, error) {
-	resp, err := c.Transfer.GetPublicMailboxWithResponse(ctx, d.Mailbox)
+	box, err := c.Transfer.GetPublicMailbox(ctx, d.Mailbox)
 	if client.HasStatus(err, 404) {
 		return nil, fmt.Errorf("there is no mailbox %q at this server: %w", d.Mailbox, errNotFound)
 	}
 	if err != nil {
 		return nil, err
-	}
-	box := resp.JSON200
-	if box == nil {
-		return nil, fmt.Errorf("the mailbox answered %s", resp.Status())
 	}
 	if box.Available != nil && !*box.Available && box.UnavailableReason != nil {
 		return nil, fmt.Errorf("the mailbox takes no files now: %s", *box.UnavailableReason)
@@ -81,7 +77,7 @@ func answered(schema *transferapi.FieldsSchema, answers map[string]string) error
 // verifySender proves the sender's address with a code that the server mails.
 func (p *Program) verifySender(ctx context.Context, c *client.Client, u *client.Upload, address, code string) error {
 	if code == "" {
-		if _, err := c.Transfer.SendSenderCodeWithResponse(ctx, u.UID, u.Authorize); err != nil {
+		if err := c.Transfer.SendSenderCode(ctx, u.UID, u.Authorize); err != nil {
 			return err
 		}
 		typed, err := p.ask("The mailbox wants to know that "+address+" is yours. Enter the code that was mailed there:", false,
@@ -91,6 +87,5 @@ func (p *Program) verifySender(ctx context.Context, c *client.Client, u *client.
 		}
 		code = typed
 	}
-	_, err := c.Transfer.VerifySenderWithResponse(ctx, u.UID, transferapi.VerifySenderJSONRequestBody{Code: code}, u.Authorize)
-	return err
+	return c.Transfer.VerifySender(ctx, u.UID, transferapi.VerifySenderJSONRequestBody{Code: code}, u.Authorize)
 }

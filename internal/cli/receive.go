@@ -168,22 +168,19 @@ func (r *receiver) list(ctx context.Context) ([]transferapi.Transfer, error) {
 	params := &transferapi.ListTransfersParams{Location: &location, Limit: &limit}
 	var all []transferapi.Transfer
 	for {
-		resp, err := r.c.Transfer.ListTransfersWithResponse(ctx, params)
+		page, err := r.c.Transfer.ListTransfers(ctx, params)
 		if err != nil {
 			return nil, err
 		}
-		if resp.JSON200 == nil {
-			return nil, fmt.Errorf("the list answered %s", resp.Status())
-		}
 		fresh := 0
-		for _, t := range resp.JSON200.Transfers {
+		for _, t := range page.Transfers {
 			if t.State == "expired" || t.State == "revoked" || r.journal.isComplete(t.UID.String()) {
 				continue
 			}
 			fresh++
 			all = append(all, t)
 		}
-		if params.Cursor = resp.JSON200.Next; params.Cursor == nil || r.whole && fresh == 0 {
+		if params.Cursor = page.Next; params.Cursor == nil || r.whole && fresh == 0 {
 			return all, nil
 		}
 	}
@@ -194,14 +191,11 @@ func (r *receiver) transfer(ctx context.Context, listed transferapi.Transfer) er
 	if listed.Locked {
 		return errors.New("it needs a password or an unlocked link: use download with the link of the mail")
 	}
-	resp, err := r.c.Transfer.GetTransferWithResponse(ctx, listed.UID.String())
+	got, err := r.c.Transfer.GetTransfer(ctx, listed.UID.String())
 	if err != nil {
 		return err
 	}
-	if resp.JSON200 == nil {
-		return fmt.Errorf("the transfer answered %s", resp.Status())
-	}
-	t := *resp.JSON200
+	t := *got
 	uid := t.UID.String()
 	dir, err := r.directory(t)
 	if err != nil {

@@ -38,18 +38,18 @@ var errNoSender = usageError("--from is missing: who sends this? As --from 'Sam 
 
 // person returns name and primary address of the login's person.
 func person(ctx context.Context, c *client.Client) (name, address string, err error) {
-	profile, err := c.Identity.GetProfileWithResponse(ctx)
+	profile, err := c.Identity.GetProfile(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	emails, err := c.Identity.ListEmailsWithResponse(ctx)
+	emails, err := c.Identity.ListEmails(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	for _, e := range emails.JSON200.Emails {
+	for _, e := range emails.Emails {
 		if e.Primary != nil && *e.Primary || address == "" {
 			address = e.Address
 		}
 	}
-	return text(profile.JSON200.Name), address, nil
+	return text(profile.Name), address, nil
 }

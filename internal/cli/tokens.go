@@ -33,12 +33,12 @@ func (p *Program) tokenList() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		resp, err := client.Identity.ListAPITokensWithResponse(c.Context(), &identityapi.ListAPITokensParams{}, client.IDToken)
+		list, err := client.Identity.ListAPITokens(c.Context(), &identityapi.ListAPITokensParams{}, client.IDToken)
 		if err != nil {
 			return err
 		}
 		rows := [][]string{{"TOKEN", "NAME", "SCOPES", "EXPIRES", "LAST USED"}}
-		for _, t := range resp.JSON200.Tokens {
+		for _, t := range list.Tokens {
 			if p.json {
 				if err := p.emit(t); err != nil {
 					return err
@@ -118,7 +118,7 @@ func (p *Program) createToken(ctx context.Context, body identityapi.NewAPIToken)
 	if err != nil {
 		return err
 	}
-	resp, err := c.Identity.CreateAPITokenWithResponse(ctx, body, c.IDToken)
+	token, err := c.Identity.CreateAPIToken(ctx, body, c.IDToken)
 	if client.HasCode(err, 403010) {
 		password, asked := p.ask("Your login is older than 15 minutes. Password:", true,
 			"your login is older than 15 minutes: run login again, or run this on a terminal, which asks for the password")
@@ -126,7 +126,7 @@ func (p *Program) createToken(ctx context.Context, body identityapi.NewAPIToken)
 			return asked
 		}
 		body.AuthKey = &password
-		resp, err = c.Identity.CreateAPITokenWithResponse(ctx, body, c.IDToken)
+		token, err = c.Identity.CreateAPIToken(ctx, body, c.IDToken)
 	}
 	if client.HasCode(err, 403048) {
 		return fmt.Errorf("your account has a second factor: run login again and create the token within 15 minutes: %w", err)
@@ -135,10 +135,10 @@ func (p *Program) createToken(ctx context.Context, body identityapi.NewAPIToken)
 		return err
 	}
 	if p.json {
-		return p.emit(resp.JSON201)
+		return p.emit(token)
 	}
-	p.notice()("API token %s, %s, until %s. It is not shown again:", resp.JSON201.UID, scopes(resp.JSON201.Scopes), resp.JSON201.ExpirationTimestamp.Format("2006-01-02"))
-	_, err = fmt.Fprintln(p.Stdout, resp.JSON201.Token)
+	p.notice()("API token %s, %s, until %s. It is not shown again:", token.UID, scopes(token.Scopes), token.ExpirationTimestamp.Format("2006-01-02"))
+	_, err = fmt.Fprintln(p.Stdout, token.Token)
 	return err
 }
 
@@ -153,7 +153,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 				if !uidForm.MatchString(uid) {
 					return usageError(fmt.Sprintf("%q is not the uid of an API token, as token list prints it", uid))
 				}
-				if _, err := client.Identity.DeleteAPITokenWithResponse(c.Context(), uid, client.IDToken); err != nil {
+				if err := client.Identity.DeleteAPIToken(c.Context(), uid, client.IDToken); err != nil {
 					return err
 				}
 				if !p.json {

@@ -69,11 +69,11 @@ func (p *Program) list(ctx context.Context, params *transferapi.ListTransfersPar
 			page = min(page, limit-listed)
 		}
 		params.Limit = &page
-		resp, err := c.Transfer.ListTransfersWithResponse(ctx, params)
+		list, err := c.Transfer.ListTransfers(ctx, params)
 		if err != nil {
 			return err
 		}
-		for _, t := range resp.JSON200.Transfers {
+		for _, t := range list.Transfers {
 			listed++
 			if p.json {
 				if err := p.emit(t); err != nil {
@@ -84,7 +84,7 @@ func (p *Program) list(ctx context.Context, params *transferapi.ListTransfersPar
 			rows = append(rows, []string{t.UID.String(), t.CreatedAt.Local().Format("2006-01-02 15:04"), string(t.State), t.Sender.Email, to(t),
 				count(t.ObjectCount), total(t.TotalBytes), text(t.Subject)})
 		}
-		if params.Cursor = resp.JSON200.Next; params.Cursor == nil {
+		if params.Cursor = list.Next; params.Cursor == nil {
 			break
 		}
 	}
@@ -139,11 +139,11 @@ func (p *Program) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			resp, err := client.Transfer.GetTransferWithResponse(c.Context(), uid)
+			t, err := client.Transfer.GetTransfer(c.Context(), uid)
 			if err != nil {
 				return err
 			}
-			return p.showTransfer(*resp.JSON200)
+			return p.showTransfer(*t)
 		},
 	}
 	return p.online(c, shortPatience)
@@ -218,14 +218,14 @@ func (p *Program) extendCommand() *cobra.Command {
 				return err
 			}
 			until := time.Now().Add(time.Duration(days) * 24 * time.Hour)
-			resp, err := client.Transfer.PatchTransferWithResponse(c.Context(), uid, transferapi.TransferPatch{ExpiresAt: &until})
+			t, err := client.Transfer.PatchTransfer(c.Context(), uid, transferapi.TransferPatch{ExpiresAt: &until})
 			if err != nil {
 				return err
 			}
 			if p.json {
-				return p.emit(resp.JSON200)
+				return p.emit(t)
 			}
-			_, err = fmt.Fprintln(p.Stdout, "expires:", resp.JSON200.ExpiresAt.Local().Format("2006-01-02 15:04"))
+			_, err = fmt.Fprintln(p.Stdout, "expires:", t.ExpiresAt.Local().Format("2006-01-02 15:04"))
 			return err
 		},
 	}
@@ -245,7 +245,7 @@ func (p *Program) revokeCommand() *cobra.Command {
 			for _, one := range given {
 				uid, err := transferUID(one)
 				if err == nil {
-					_, err = client.Transfer.DeleteTransferWithResponse(c.Context(), uid)
+					err = client.Transfer.DeleteTransfer(c.Context(), uid)
 				}
 				if err != nil {
 					failures = append(failures, fmt.Errorf("%s: %w", one, err))
