@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests the web client in Debian's chromium, driven by playwright-core, against a private server. Screenshots of every page go to
-# docs/screenshots with SCREENSHOTS=on, otherwise to the temporary directory of the run.
+# Tests the web client in Debian's chromium, driven by playwright-core, against a private server. Pictures of every page go to var/pictures.
+# SCREENSHOTS=on renews those that documents show, in docs/screenshots, with them.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 
@@ -14,8 +14,7 @@ npm_ci test/web playwright-core
 npm_ci test/oidc oidc-provider
 
 CONSIGN_ADMIN_CONSOLE=public CONSIGN_WEBHOOK_ALLOW=127.0.0.1 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STRANGER_SHARE=100 start_server_with_provider
-pictures="$work/pictures"
-[ "${SCREENSHOTS:-}" != on ] || pictures="$root/docs/screenshots"
+pictures="$root/var/pictures"
 mkdir -p "$pictures"
 status=0
 node test/web/run.mjs "http://localhost:$port" "$work/var" "$pictures" "$@" || status=$?
@@ -30,7 +29,10 @@ case "$*" in "" | *malware*) # on a server with a scanner
   node test/web/inspection.mjs "http://localhost:$port" "$work/scanned" "$pictures" "$@" || status=$?
   ;;
 esac
-if [ "${SCREENSHOTS:-}" = on ] && command -v pngquant >/dev/null 2>&1; then # reduces the size to a third without visible loss
-  pngquant --force --ext .png --skip-if-larger "$pictures"/*.png || [ $? -eq 98 ]
+if [ "${SCREENSHOTS:-}" = on ]; then
+  for shown in docs/screenshots/*.png; do cp "$pictures/${shown##*/}" "$shown" || fail "$pictures has no ${shown##*/}"; done
+  if command -v pngquant >/dev/null 2>&1; then # reduces the size to a third without visible loss
+    pngquant --force --ext .png --skip-if-larger docs/screenshots/*.png || [ $? -eq 98 ]
+  fi
 fi
 exit "$status"

@@ -82,6 +82,24 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
+// TestPicturesAreShown checks that each picture in git is in a document. Pictures of all pages are made by make test-web.
+func TestPicturesAreShown(t *testing.T) {
+	t.Parallel()
+	var text strings.Builder
+	for _, file := range documents(t) {
+		text.WriteString(readText(t, file))
+	}
+	pictures, err := filepath.Glob(filepath.Join(root, "docs/screenshots/*"))
+	if err != nil || len(pictures) == 0 {
+		t.Fatalf("%d pictures, %v", len(pictures), err)
+	}
+	for _, p := range pictures {
+		if !strings.Contains(text.String(), "screenshots/"+filepath.Base(p)+")") {
+			t.Errorf("no document shows %s", filepath.Base(p))
+		}
+	}
+}
+
 // TestDocsPaths checks that each path that a document names as code is in the repository. <domain> stands for each of the domains,
 // <resource> and * for at least one name.
 func TestDocsPaths(t *testing.T) {

@@ -37,7 +37,7 @@ packages() { # packages ARCH COMMAND
   local contents=$stage/$1/$2 packager shell
   mkdir -p "$contents/man"
   cp LICENSE NOTICE CHANGELOG.md deploy/package/{consign-admin,consign.service,copyright,sysusers.conf,tmpfiles.conf} "$contents"
-  cp docs/man/*.1 "$contents/man"
+  go run ./scripts/release/man "$contents/man"
   gzip -9n "$contents"/man/*
   cp "dist/$2-$VERSION-linux-$1" "$contents/$2"
   go run ./cmd/consign config --template >"$contents/consign.env"

@@ -57,7 +57,7 @@ export async function consoleTests() {
       const chart = p.getByRole("figure", { name: "Requests" });
       await chart.getByText("most: 1,300").waitFor();
       equal(((await chart.locator("path.series-0").last().getAttribute("d")).match(/M/g) ?? []).length, 3, "runs of the line");
-      await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-charts-${look}.png`), fullPage: true });
+      await p.screenshot({ path: path.join(pictures, `console-charts-${look}.png`), fullPage: true });
       await judge(p, `/admin/charts (${look})`);
       await chart.getByText("As a table").press("Enter");
       await chart.locator("tbody tr").last().waitFor();
@@ -88,7 +88,7 @@ export async function consoleTests() {
       equal(await q.getByRole("button", { name: "Check all files" }).isDisabled(), true, "a second check cannot be started");
       await q.getByRole("button", { name: "Show problems" }).press("Enter");
       await q.getByText("400 bytes, none of them in the store").waitFor();
-      await q.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-storage-problems-${look}.png`), fullPage: true });
+      await q.screenshot({ path: path.join(pictures, `console-storage-problems-${look}.png`), fullPage: true });
       await judge(q, `/admin/storage, problems (${look})`);
       await q.getByRole("button", { name: "Accept" }).click();
       await q.getByRole("dialog").getByLabel("Reason").waitFor();
@@ -103,7 +103,7 @@ export async function consoleTests() {
     await p.getByText(/checks? found nothing/).click();
     await p.getByText("Notifications of the database arrive.").waitFor();
     await judge(p, "/admin, checks");
-    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-checks.png"), fullPage: true });
+    await p.screenshot({ path: path.join(pictures, "console-checks.png"), fullPage: true });
   });
 
   await test("console: an operator finds a person, resets the factors and ends the sessions", async () => {
@@ -121,7 +121,7 @@ export async function consoleTests() {
     await dialog.getByRole("button", { name: "Reset second factors" }).click();
     await p.getByText("There are no sessions.").waitFor();
     equal(await p.getByRole("row", { name: /Authenticator app/ }).count(), 0, "authenticators");
-    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-person.png"), fullPage: true });
+    await p.screenshot({ path: path.join(pictures, "console-person.png"), fullPage: true });
     await idTokenAgain(paula);
     await p.getByRole("button", { name: "End all sessions" }).click();
     await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 7");
@@ -153,7 +153,7 @@ export async function consoleTests() {
     await judge(p, "/admin/transfers, reason");
     await dialog.getByRole("button", { name: "Extend" }).click();
     await p.waitForFunction(() => !document.querySelector("dialog[open]"), null, { polling: 200 });
-    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-transfer.png"), fullPage: true });
+    await p.screenshot({ path: path.join(pictures, "console-transfer.png"), fullPage: true });
     await p.getByRole("button", { name: "Revoke" }).click();
     await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 9");
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
@@ -180,7 +180,7 @@ export async function consoleTests() {
     await p.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
     await p.waitForFunction(() => !document.querySelector("dialog[open]") && [...document.querySelectorAll("button")].filter((b) => b.textContent.trim() === "End").length === 1, null, { polling: 200 });
     equal(await p.getByText(/Secret|sam@/).count(), 0, "contents");
-    await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, "console-mailbox.png"), fullPage: true });
+    await p.screenshot({ path: path.join(pictures, "console-mailbox.png"), fullPage: true });
     await judge(p, "/admin/mailboxes?mailbox");
     await p.getByRole("button", { name: "End all" }).click();
     await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 10");
@@ -235,7 +235,7 @@ export async function consoleTests() {
       await q.getByRole("link", { name }).click();
       await q.getByRole("row", { name: /Data processing agreement/ }).waitFor();
       await q.getByRole("row", { name: new RegExp(ann.email) }).waitFor();
-      await q.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `console-organization-${look}.png`), fullPage: true });
+      await q.screenshot({ path: path.join(pictures, `console-organization-${look}.png`), fullPage: true });
       await judge(q, `/admin/organizations?organization (${look})`);
       const wide = await q.evaluate(() => document.documentElement.scrollWidth);
       if (look === "360") equal(wide, 360, "width of the page");
@@ -346,7 +346,7 @@ export async function consoleTests() {
         const p = await page(context, where);
         await p.getByText(text).first().waitFor();
         await settled(p);
-        await p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `${name}-${look}.png`), fullPage: true });
+        await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: true });
         await judge(p, `${where} (${look})`);
         await p.close();
       }

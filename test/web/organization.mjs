@@ -9,7 +9,7 @@ import { office } from "./journeys.mjs";
 const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }], ["german", { locale: "de-DE", colorScheme: "light" }]];
 
-const shoot = (p, name) => p.screenshot({ path: path.join(process.env.PICTURES ?? pictures, `${name}.png`), fullPage: true });
+const shoot = (p, name) => p.screenshot({ path: path.join(pictures, `${name}.png`), fullPage: true });
 
 /** Sends bridge.pdf to Rita. */
 async function send(who) {
