@@ -145,7 +145,7 @@ func (a *App) openDatabase(ctx context.Context) (err error) {
 // checkDatabase connects and checks that no migration is pending.
 func (a *App) checkDatabase(ctx context.Context) error {
 	pending, err := a.DB.Pending(ctx)
-	if pending {
+	if pending && err == nil {
 		err = errors.New("the database is older than this program: run consign migrate up, or serve with --migrate")
 	}
 	return err

@@ -59,7 +59,7 @@ var retention = []retained{
 	{"river_job, river_leader, river_notification, river_queue", "jobs, by uids", "background work", "a week at most"},
 	{"transfer.storage_checks", "checks of all stored files: counts, identifiers of files that are lost or damaged", "operation", "400 days"},
 	{"samples", "how many requests, transfers, people and bytes there were; no data about people", "charts of the console", "31 days"},
-	{"settings, goose_db_version, river_migration", "no data about people", "operation", "always"},
+	{"settings, migrations, river_migration", "no data about people", "operation", "always"},
 }
 
 var placeholder = regexp.MustCompile(`\{([A-Z_]+)\}`)

@@ -10,8 +10,8 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// The table audit has a partition for each month in UTC. A partition is named after its last month: audit_2026_11. The first one
-// also holds everything before its month. The partition audit_default takes entries of months that have no partition yet.
+// The table audit has a partition for each month in UTC. A partition is named after its month: audit_2026_11. The partition
+// audit_default takes entries of months that have none.
 
 const (
 	monthsAhead = 2               // months after the current one that have a partition
@@ -21,7 +21,7 @@ const (
 )
 
 // Clean creates the partitions of the next months, and deletes the months that ended at or before a time: it drops their partitions.
-// It returns the number of dropped partitions. Entries of such months in the first partition and in audit_default are deleted as rows.
+// It returns the number of dropped partitions. Entries of such months in audit_default are deleted as rows.
 // Clean fails when another session locks the audit for a second, as a backup does. It can be repeated.
 func Clean(ctx context.Context, db *database.DB, now, before time.Time) (int, error) {
 	months, err := partitions(ctx, db.Pool)

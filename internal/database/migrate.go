@@ -35,9 +35,15 @@ const (
 	// so in a deadlock with a request the migration gives way.
 	lockPatience = "500ms"
 
+	versionTable = "migrations"       // goose's, in the schema public
+	formerTable  = "goose_db_version" // the same of versions before 1.0.0, whose migrations were others
+
 	lockNotAvailable                = "55P03"
 	undefinedTable, undefinedColumn = "42P01", "42703" // SQLSTATE in a database that was never migrated, or has an old River
 )
+
+// ErrFormer refuses a database that a version before 1.0.0 has migrated.
+var ErrFormer = errors.New("this database belongs to a version of Consign before 1.0.0, which this version cannot read: use an empty database")
 
 // Migration is one step of the schema: a file of package migrations, or a version of River's tables.
 type Migration struct {
@@ -59,7 +65,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := migrateFiles(ctx, cfg.ConnConfig, log); err != nil {
+	if err := migrateFiles(ctx, cfg.ConnConfig, migrations.FS, log); err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}
 	if err := migrateRiver(ctx, url, log); err != nil {
@@ -68,7 +74,7 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// lockMigrations takes the advisory lock of migrations, and refuses a database whose encoding is not UTF-8. It polls, because a
+// lockMigrations takes the advisory lock of migrations, and refuses a database whose encoding is not UTF-8, or of a former version. It polls, because a
 // statement that waits inside Postgres would block a CREATE INDEX CONCURRENTLY of the process that holds the lock. Goose's own lock
 // would not cover River.
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) (unlock func() error, err error) {
@@ -93,6 +99,9 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) 
 				"make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", encoding), closing())
 		}
 		if got {
+			if err := refuseFormer(ctx, conn); err != nil {
+				return nil, errors.Join(err, closing())
+			}
 			return closing, nil
 		}
 		if !told {
@@ -108,8 +117,8 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) 
 
 // migrateFiles applies the missing files. When another session locks a table for long, as a backup does, it retries after a pause,
 // during which running servers can use the table.
-func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) error {
-	return withGoose(cfg, func(provider *goose.Provider) error {
+func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, files fs.FS, log *slog.Logger) error {
+	return withGoose(cfg, files, func(provider *goose.Provider) error {
 		for {
 			results, err := provider.Up(ctx)
 			var partial *goose.PartialError
@@ -133,13 +142,13 @@ func migrateFiles(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) er
 	})
 }
 
-func withGoose(cfg *pgx.ConnConfig, do func(*goose.Provider) error) error {
+func withGoose(cfg *pgx.ConnConfig, files fs.FS, do func(*goose.Provider) error) error {
 	db := stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "SET lock_timeout = '"+lockPatience+"'")
 		return err
 	}))
 	defer func(db *sql.DB) { _ = db.Close() }(db)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
@@ -185,7 +194,7 @@ func MigrationStatus(ctx context.Context, url string) ([]Migration, error) {
 		return nil, fmt.Errorf("read migration status: %w", err)
 	}
 	var steps []Migration
-	err = withGoose(cfg.ConnConfig, func(provider *goose.Provider) error {
+	err = withGoose(cfg.ConnConfig, migrations.FS, func(provider *goose.Provider) error {
 		for _, source := range provider.ListSources() {
 			at, ok := applied[source.Version]
 			steps = append(steps, Migration{Name: path.Base(source.Path), Applied: ok, AppliedAt: at})
@@ -246,14 +255,17 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 		return nil, unreached(err)
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	if err := refuseFormer(ctx, conn); err != nil {
+		return nil, err
+	}
 	var exists bool
-	err = conn.QueryRow(ctx, "SELECT to_regclass('goose_db_version') IS NOT NULL").Scan(&exists)
+	err = conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", versionTable).Scan(&exists)
 	if err != nil || !exists {
 		return nil, err
 	}
 	rows, err := conn.Query(ctx, `
 		SELECT DISTINCT ON (version_id) version_id, is_applied, tstamp AT TIME ZONE current_setting('TimeZone') AS at
-		FROM goose_db_version ORDER BY version_id, id DESC`)
+		FROM `+versionTable+` ORDER BY version_id, id DESC`)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +287,17 @@ func appliedFiles(ctx context.Context, cfg *pgx.ConnConfig) (map[int64]time.Time
 	return applied, nil
 }
 
-// Pending reports whether the database lacks a step of this program. Steps are applied in order, so it checks only the newest file and
+// refuseFormer returns ErrFormer for a database of a version before 1.0.0.
+func refuseFormer(ctx context.Context, conn *pgx.Conn) error {
+	var former bool
+	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", pgx.QueryExecModeExec, formerTable).Scan(&former)
+	if err == nil && former {
+		err = ErrFormer
+	}
+	return err
+}
+
+// Pending reports whether the database lacks a step of this program, or returns ErrFormer. Steps are applied in order, so it checks only the newest file and
 // River's newest version. It takes one round trip, because every start waits for it. This is the first statement of a start, so
 // its error also covers a database that cannot be reached.
 func (db *DB) Pending(ctx context.Context) (bool, error) {
@@ -290,12 +312,12 @@ func (db *DB) Pending(ctx context.Context) (bool, error) {
 	defer conn.Release()
 	var complete bool
 	err = conn.QueryRow(ctx, `
-		SELECT coalesce((SELECT is_applied FROM goose_db_version WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
+		SELECT coalesce((SELECT is_applied FROM `+versionTable+` WHERE version_id = $1 ORDER BY id DESC LIMIT 1), false)
 			AND EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version = $2)`,
 		pgx.QueryExecModeExec, file, river).Scan(&complete)
 	var failure *pgconn.PgError
 	if errors.As(err, &failure) && (failure.Code == undefinedTable || failure.Code == undefinedColumn) {
-		return true, nil
+		return true, refuseFormer(ctx, conn.Conn())
 	}
 	if err != nil {
 		return false, fmt.Errorf("read migration status: %w", err)

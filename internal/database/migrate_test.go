@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +34,7 @@ func TestMigrateFromNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(before) < 2 || before[0].Name != "0001_settings.sql" {
+	if len(before) < 2 || before[0].Name != "0001_mechanisms.sql" {
 		t.Fatalf("status of an empty database lists %v", before)
 	}
 	for _, m := range before {
@@ -127,10 +129,9 @@ func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 // readers.
 func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	t.Parallel()
-	url := pgtest.EmptyURL(t)
-	if err := database.MigrateFilesTo(t.Context(), url, 10); err != nil {
-		t.Fatal(err)
-	}
+	url := pgtest.URL(t)
+	next := allFiles(t)
+	next[fmt.Sprintf("%04d_example.sql", len(next)+1)] = &fstest.MapFile{Data: []byte("-- +goose Up\nALTER TABLE transfer.transfers ADD COLUMN example text;\n")}
 	backup, err := pgtest.Connect(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	migrated := make(chan error, 1)
-	go func() { migrated <- database.Migrate(t.Context(), url, discard()) }()
+	go func() { migrated <- database.MigrateFiles(t.Context(), url, next, discard()) }()
 	reader := pgtest.Connect(t, url)
 	poll.Until(t, "the migration waits for the backup", func() (waits bool) {
 		if err := reader.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
@@ -161,30 +162,49 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	}
 }
 
-// TestEveryConstraintIsNamed: repositories find domain errors by constraint names, so every name is written in a migration. Names that
-// Postgres chooses may change.
-func TestEveryConstraintIsNamed(t *testing.T) {
+// TestFilesShowTheSchema: the files are the place where a reader finds the schema. Each table, view, function, trigger and index of the
+// database is written there by its name, and each column and constraint in its table. Repositories find domain errors by constraint names,
+// and names that Postgres chooses may change.
+func TestFilesShowTheSchema(t *testing.T) {
 	t.Parallel()
-	hash, err := database.SchemaHash()
-	if err != nil || len(hash) != 64 {
-		t.Fatalf("SchemaHash = %q, %v", hash, err)
-	}
 	conn := pgtest.Connect(t, pgtest.URL(t))
 	rows, err := conn.Query(t.Context(), `
-		SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid
-		WHERE relnamespace = 'public'::regnamespace AND contype <> 'n'
-		AND relname NOT LIKE 'river%' AND relname NOT LIKE 'goose%'`)
+		WITH tables AS (
+			SELECT c.oid, relkind, CASE nspname WHEN 'public' THEN '' ELSE nspname || '.' END || relname AS name
+			FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace
+			WHERE nspname IN ('public', 'identity', 'directory', 'transfer', 'log') AND relkind IN ('r', 'p', 'v')
+			AND relname NOT LIKE 'river%' AND relname <> 'migrations' AND NOT relispartition
+		)
+		SELECT '', CASE relkind WHEN 'v' THEN 'VIEW ' ELSE 'TABLE ' END || name || CASE relkind WHEN 'v' THEN ' AS' ELSE ' (' END FROM tables
+		UNION ALL SELECT name, attname FROM pg_attribute JOIN tables t ON t.oid = attrelid WHERE attnum > 0 AND NOT attisdropped AND relkind <> 'v'
+		UNION ALL SELECT name, 'CONSTRAINT ' || conname FROM pg_constraint JOIN tables t ON t.oid = conrelid WHERE contype NOT IN ('n', 't')
+		UNION ALL SELECT '', 'INDEX ' || relname || ' ON ' || name FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN tables t ON t.oid = indrelid
+			WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
+		UNION ALL SELECT '', 'TRIGGER ' || tgname FROM pg_trigger JOIN tables t ON t.oid = tgrelid WHERE NOT tgisinternal
+		UNION ALL SELECT '', 'FUNCTION ' || CASE nspname WHEN 'public' THEN '' ELSE nspname || '.' END || proname || '(' FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+			WHERE nspname IN ('public', 'identity', 'directory', 'transfer', 'log') AND proname NOT LIKE 'river%'`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
+	type row struct{ Table, Text string }
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[row])
+	if err != nil || len(all) < 500 {
+		t.Fatalf("%d things in the catalogue: %v", len(all), err)
 	}
-	written := migrationText(t)
-	for _, name := range names {
-		if !strings.Contains(written, name) {
-			t.Errorf("constraint %s is not named in a migration", name)
+	written, definitions := "", map[string]string{} // without comments; by table, what makes it and changes it
+	for _, file := range allFiles(t) {
+		written += regexp.MustCompile(`--[^\n]*`).ReplaceAllString(string(file.Data), "")
+	}
+	for _, statement := range regexp.MustCompile(`(?m)^(?:CREATE|ALTER) TABLE (\S+)[^;]*;`).FindAllStringSubmatch(written, -1) {
+		definitions[statement[1]] += statement[0]
+	}
+	for _, r := range all {
+		found := strings.Contains(written, r.Text)
+		if r.Table != "" && found {
+			found = regexp.MustCompile(`\b` + r.Text + `\b`).MatchString(definitions[r.Table])
+		}
+		if !found {
+			t.Errorf("%s %q is in the database, not in the files", r.Table, r.Text)
 		}
 	}
 }
@@ -212,22 +232,22 @@ func tables(t *testing.T, url string) int {
 	return n
 }
 
-// migrationText returns all migrations as one text.
-func migrationText(t *testing.T) string {
+// allFiles returns all migrations by name.
+func allFiles(t *testing.T) fstest.MapFS {
 	t.Helper()
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all strings.Builder
+	all := fstest.MapFS{}
 	for _, name := range names {
 		content, err := fs.ReadFile(migrations.FS, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all.Write(content)
+		all[name] = &fstest.MapFile{Data: content}
 	}
-	return all.String()
+	return all
 }
 
 // TestMigrationNumbers: two branches that add a migration at the same time get different numbers, and none is missing.

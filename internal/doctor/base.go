@@ -78,6 +78,8 @@ func (r *run) migrations(ctx context.Context) []Finding {
 	}
 	pending, err := r.Database.Pending(ctx)
 	switch {
+	case errors.Is(err, database.ErrFormer):
+		return found("migrations.former", Error, "Use an empty database.", "The database belongs to a version of Consign before 1.0.0.")
 	case err != nil:
 		return found("migrations.unknown", Error, "Give Consign's role the right to read its tables.", "Which migrations are applied is not known: %s.", short(err))
 	case pending:

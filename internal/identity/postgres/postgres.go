@@ -1,5 +1,5 @@
 // Package postgres holds the SQL of the identity domain, one statement per method. It owns the schema identity and the views
-// of the schema directory (migration 0005), and maps violated constraints to the domain's errors. Rules are in package
+// of the schema directory (migrations/0003_identity.sql), and maps violated constraints to the domain's errors. Rules are in package
 // service, which also documents the order of locks.
 package postgres
 

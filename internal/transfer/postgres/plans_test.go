@@ -19,7 +19,7 @@ import (
 )
 
 // TestLookupsReadNoWholeTable: with thousands of persons, none of the look-ups that each request begins with reads a table that grows
-// with them from end to end. The planner does so when a statement joins more than it reorders (migration 0008).
+// with them from end to end. The planner does so when a statement joins more than it reorders (migrations/0003_identity.sql).
 func TestLookupsReadNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// leastIndexed is how many characters the index of search texts needs (migration 0032).
+	// leastIndexed is how many characters the index of search texts needs (migrations/0006_transfer.sql).
 	leastIndexed = 3
 	// walked is how many of the newest received and sent transfers a search examines one by one before it asks the index. A frequent
 	// word fills its page from these.

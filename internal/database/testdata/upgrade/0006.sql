@@ -18,15 +18,6 @@ INSERT INTO transfer.reservations (uid, type, state, owner, organization, limits
      '00000000-0000-7000-8000-000000000002', NULL, 'Sam', 'sam@example.com', 'en_US', 7, 'none', NULL, 100, 5000, 10, 1, NULL, '2026-01-02Z', '2999-01-01Z');
 INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type) VALUES
     ('00000000-0000-7000-8000-0000000000f0', 0, '00000000-0000-7000-8000-00000000000a', 'Ann', 'ann@example.com', 'to');
-INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha_state, sha256, mime_type, created_at) VALUES
-    ('00000000-0000-7000-8000-0000000000f2', '00000000-0000-7000-8000-0000000000f0', 'a', 'plans.pdf', 1000, 1000, NULL, decode(repeat('5a', 32), 'hex'), 'application/pdf', '2026-01-02Z'),
-    ('00000000-0000-7000-8000-0000000000f6', '00000000-0000-7000-8000-0000000000f5', 'a', 'half.bin', 1000, 400, decode('5347', 'hex'), NULL, NULL, '2026-01-02Z');
-INSERT INTO transfer.object_charges (object, month, bytes) VALUES
-    ('00000000-0000-7000-8000-0000000000f2', '2026-01-01', 1000), ('00000000-0000-7000-8000-0000000000f6', '2026-01-01', 400);
-INSERT INTO transfer.volumes (subject, month, kind, held) VALUES
-    ('00000000-0000-7000-8000-00000000000a', '2026-01-01', 'person', 1400), ('00000000-0000-7000-8000-000000000002', '2026-01-01', 'organization', 1400);
-INSERT INTO transfer.stored_volumes (organization, bytes) VALUES ('00000000-0000-7000-8000-000000000002', 1400);
-INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES ('00000000-0000-7000-8000-0000000000f9', '2999-01-01Z');
 INSERT INTO transfer.transfers (uid, reservation, type, state, owner, sender_managed, limits_organization, subject, sender_name, sender_email, sender_locale,
     delivery_notification, protection, fields, search, object_count, total_bytes, created_at, expires_at, accessed_at) VALUES
     ('00000000-0000-7000-8000-0000000000f1', '00000000-0000-7000-8000-0000000000f0', 'mailbox', 'accessed', '00000000-0000-7000-8000-00000000000a', false,
@@ -38,3 +29,18 @@ INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, pers
 INSERT INTO transfer.one_time_keys (key_hash, transfer, delivery, created_at, expires_at) VALUES
     (decode(repeat('07', 32), 'hex'), '00000000-0000-7000-8000-0000000000f1', '00000000-0000-7000-8000-0000000000f3', '2026-01-03Z', '2999-01-01Z');
 INSERT INTO transfer.upload_confirmations (email, day, sent) VALUES ('sam@example.com', '2999-01-01', 1);
+INSERT INTO transfer.daily_recipients (person, day, recipients) VALUES ('00000000-0000-7000-8000-000000000001', '2026-11-20', 3);
+INSERT INTO transfer.sender_codes (reservation, email, expires_at, verified_email) VALUES
+    ('00000000-0000-7000-8000-0000000000f5', 'sam@example.com', '2026-11-20Z', 'sam@example.com');
+INSERT INTO transfer.daily_sender_codes (email, day, sent) VALUES ('sam@example.com', '2026-11-20', 1);
+INSERT INTO transfer.daily_mailbox_mails (owner, client, day, sent) VALUES ('00000000-0000-7000-8000-00000000000a', '203.0.113.7', '2026-11-20', 1);
+INSERT INTO transfer.receipts (transfer, kind, entry, body, created_at)
+VALUES ('00000000-0000-7000-8000-000000003101', 'delivered', sha256('receipt'), 'receipt', '2026-11-23 04:00Z');
+INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ('00000000-0000-7000-8000-000000003101', 1, 'part');
+INSERT INTO transfer.downloads (transfer, item, delivery, day, size, downloads, sent, ranges, began_at, last_at, completed_at, addresses) VALUES
+    ('00000000-0000-7000-8000-0000000000f1', '00000000-0000-7000-8000-0000000000f1', '00000000-0000-7000-8000-0000000000f3', '2026-01-03', 1000, 1, 1000, '{[0,1000)}',
+     '2026-01-03Z', '2026-01-03Z', '2026-01-03Z', '{192.0.2.1}');
+INSERT INTO transfer.mailbox_pictures (mailbox, image, etag, updated_at) SELECT person, '\xffd8ffd9', '"ffd9"', now() FROM transfer.mailboxes LIMIT 1;
+INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, bytes, expires_at) VALUES
+    ('00000000-0000-7000-8000-0000000000f5', '00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-000000000002',
+     '00000000-0000-7000-8000-000000000002', '203.0.113.7', 400, '2999-01-01Z');

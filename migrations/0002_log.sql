@@ -1,8 +1,9 @@
 -- +goose Up
--- The transparency log (package translog) and the receipts of transfers, which are its entries.
+
+-- The transparency log (package translog). Receipts of transfers are its entries.
 CREATE SCHEMA log;
 
--- One log after another. A log is closed only by an operator, after a restore (docs/receipts.md).
+-- One log after another. A log is closed only by an operator, after a restore (docs/use/receipts.md).
 CREATE TABLE log.logs (
     id           integer     GENERATED ALWAYS AS IDENTITY,
     origin       text        NOT NULL,
@@ -74,26 +75,3 @@ CREATE TABLE log.checkpoints (
 );
 CREATE INDEX checkpoints_cosigned ON log.checkpoints (log, size) WHERE cosignatures IS NOT NULL;
 CREATE INDEX checkpoints_stamped ON log.checkpoints (log, size) WHERE timestamp IS NOT NULL;
-
--- What the log proves of transfers: the receipt of the delivery, and statements about what happened later. Rows outlive their transfer.
--- An erased one has lost everything but its hash.
-CREATE TABLE transfer.receipts (
-    transfer   uuid        NOT NULL,
-    kind       text        NOT NULL,
-    entry      bytea       NOT NULL,              -- SHA-256 of the statement
-    body       bytea,                             -- the statement, or its beginning; null: erased
-    readers    uuid[]      NOT NULL DEFAULT '{}', -- persons who may read it
-    named      uuid[]      NOT NULL DEFAULT '{}', -- persons with an account whom it names
-    created_at timestamptz NOT NULL,
-    CONSTRAINT receipts_pkey PRIMARY KEY (transfer, kind),
-    CONSTRAINT receipts_kind_known CHECK (kind IN ('delivered', 'opened', 'downloaded', 'revoked', 'expired', 'erased'))
-);
-CREATE INDEX receipts_named ON transfer.receipts USING gin (named) WHERE named <> '{}';
-
--- The rest of a long receipt.
-CREATE TABLE transfer.receipt_parts (
-    transfer uuid    NOT NULL,
-    part     integer NOT NULL,
-    body     bytea   NOT NULL,
-    CONSTRAINT receipt_parts_pkey PRIMARY KEY (transfer, part)
-);

@@ -1,6 +1,7 @@
 -- +goose Up
 
--- Webhooks of persons and organizations (contract 3.26), and their deliveries.
+-- Webhooks of persons and organizations (contract 3.26), and export targets (contract 3.28): webhooks whose url begins with s3+ or
+-- webdav+; secret is their sealed password.
 CREATE TABLE identity.webhooks (
     uid             uuid        NOT NULL,
     person          uuid,                 -- whose feed it reports, or
@@ -8,6 +9,7 @@ CREATE TABLE identity.webhooks (
     creator         uuid,                 -- who gets mails about it
     url             text        NOT NULL,
     host            text        NOT NULL, -- of the URL, with port: deliveries to one host are bounded
+    username        text,                 -- of an export target; else null
     events          text[]      NOT NULL,
     secret          bytea       NOT NULL, -- sealed
     previous_secret bytea,                -- sealed; signs too, until previous_until
@@ -26,7 +28,8 @@ CREATE INDEX webhooks_person ON identity.webhooks (person) WHERE person IS NOT N
 CREATE INDEX webhooks_organization ON identity.webhooks (organization) WHERE organization IS NOT NULL;
 CREATE INDEX webhooks_creator ON identity.webhooks (creator) WHERE creator IS NOT NULL;
 
--- No foreign key: the transaction of an event must not wait for, or fail with, the deletion of a webhook. identity-webhooks deletes the rest.
+-- There is no foreign key: the transaction of an event must not wait for, or fail with, the deletion of a webhook. The job
+-- identity-webhooks deletes the rest.
 CREATE TABLE identity.webhook_deliveries (
     uid             uuid        NOT NULL DEFAULT gen_random_uuid(),
     seq             bigint      GENERATED ALWAYS AS IDENTITY,
@@ -51,7 +54,7 @@ CREATE TABLE identity.webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON identity.webhook_deliveries (next_attempt_at) WHERE state = 'pending';
 CREATE INDEX webhook_deliveries_log ON identity.webhook_deliveries (webhook, seq);
 
--- Each event is queued for its webhooks in its own transaction, also by an older version that serves beside this one.
+-- Queues each event for its webhooks, in the event's own transaction.
 -- +goose StatementBegin
 CREATE FUNCTION identity.queue_webhooks() RETURNS trigger
 LANGUAGE plpgsql
@@ -65,7 +68,8 @@ BEGIN
     FROM (
         SELECT w.uid AS webhook, n.* FROM appended n JOIN identity.webhooks w ON w.person = n.person
         UNION ALL
-        SELECT w.uid, n.* FROM appended n JOIN identity.memberships m ON m.person = n.person JOIN identity.webhooks w ON w.organization = m.organization
+        SELECT w.uid, n.* FROM appended n
+        JOIN identity.memberships m ON m.person = n.person JOIN identity.webhooks w ON w.organization = m.organization
     ) a JOIN identity.webhooks w ON w.uid = a.webhook
     WHERE w.active AND a.kind = ANY (w.events)
     GROUP BY w.uid, a.uid, a.kind, a.subject

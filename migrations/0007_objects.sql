@@ -1,0 +1,277 @@
+-- +goose Up
+
+-- Files of the transfer domain: their rows, what they count as volume, what is known about their bytes, and what happens at their end.
+
+-- One file. held counts the bytes that are durable, sha_state is the running SHA-256 over exactly those. The request that writes has the
+-- current writer_epoch, until lease_until at the latest.
+CREATE TABLE transfer.objects (
+    uid             uuid        NOT NULL, -- also the key of its bytes
+    reservation     uuid        NOT NULL,
+    position        bigint      GENERATED ALWAYS AS IDENTITY,
+    client_id       text        NOT NULL,
+    name            text,                 -- null once erased
+    intended_size   bigint      NOT NULL, -- the maximum, while size_deferred
+    -- The uploader says the size later (tus Upload-Defer-Length, IETF uploads without a length).
+    size_deferred   boolean     NOT NULL DEFAULT false,
+    held            bigint      NOT NULL DEFAULT 0,
+    sha_state       bytea,
+    head            bytea,                -- first bytes, while they are too few to tell the type by
+    sha256          bytea,                -- once complete
+    crc32           bigint      NOT NULL DEFAULT 0, -- over the bytes held, for archives
+    mime_type       text,
+    -- Bytes of all parts but the last one of an object that is uploaded in parts at once; null: it comes in one stream. held then counts
+    -- the bytes that are joined: their SHA-256 is computed, in order.
+    part_size       bigint,
+    -- A forward is a transfer of its own over the bytes of another one: the uid of the object that was uploaded, which is the key in the
+    -- storage. Null: the object has bytes of its own.
+    content         uuid,
+    -- Bytes of names that are charged as volume, to the month of created_at; negative where the bytes count nothing.
+    metadata        bigint      NOT NULL DEFAULT 0,
+    writer_epoch    bigint      NOT NULL DEFAULT 0,
+    lease_until     timestamptz,
+    reserved        bigint      NOT NULL DEFAULT 0, -- volume set aside for the request that is writing
+    reserved_month  date,
+    downloads       bigint      NOT NULL DEFAULT 0,
+    upload_metadata text,                 -- the header Upload-Metadata of a tus upload, which HEAD repeats
+    -- Concatenation of tus (contract 4.25). partial: the object has bytes of a file that a final upload will name. It is in no list, does
+    -- not count to object_count, and has no row once its reservation is confirmed. final: the object whose bytes are copied from it. Of
+    -- that object, upload_concat is the header of its creation, and partials and partial_sizes are the client ids and sizes of what it is
+    -- made of, in order. They stay when the partial rows are deleted.
+    partial         boolean     NOT NULL DEFAULT false,
+    final           uuid,
+    upload_concat   text,
+    partials        text[],
+    partial_sizes   bigint[],
+    created_at      timestamptz NOT NULL,
+    CONSTRAINT objects_pkey PRIMARY KEY (uid),
+    CONSTRAINT objects_client_id_key UNIQUE (reservation, client_id),
+    CONSTRAINT objects_reservation FOREIGN KEY (reservation) REFERENCES transfer.reservations (uid),
+    CONSTRAINT objects_held_bounded CHECK (held BETWEEN 0 AND intended_size),
+    CONSTRAINT objects_part_size CHECK (part_size > 0),
+    CONSTRAINT objects_reserved_known CHECK (reserved >= 0 AND (reserved = 0 OR reserved_month IS NOT NULL)),
+    CONSTRAINT objects_final_of_partial CHECK (final IS NULL OR partial),
+    CONSTRAINT objects_partials_known CHECK ((partials IS NULL) = (upload_concat IS NULL) AND (partials IS NULL) = (partial_sizes IS NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX objects_in_order ON transfer.objects (reservation, position);
+CREATE INDEX objects_reserving ON transfer.objects (lease_until) WHERE reserved > 0;
+CREATE INDEX objects_sharing ON transfer.objects (content, uid) WHERE content IS NOT NULL;
+CREATE INDEX objects_partial ON transfer.objects (reservation) WHERE partial;
+CREATE INDEX objects_concatenated ON transfer.objects (reservation) WHERE partials IS NOT NULL;
+
+-- What is held of a part. A row is made when a part begins, and deleted when the object is complete. A writer of a row holds at least a
+-- key share lock of the object, so no row comes after the deletion of the object. Charges are those of the object.
+CREATE TABLE transfer.object_parts (
+    object         uuid        NOT NULL,
+    number         integer     NOT NULL, -- from 1
+    held           bigint      NOT NULL DEFAULT 0,
+    writer_epoch   bigint      NOT NULL DEFAULT 0,
+    lease_until    timestamptz,
+    reserved       bigint      NOT NULL DEFAULT 0, -- volume set aside for the request that is writing
+    reserved_month date,
+    CONSTRAINT object_parts_pkey PRIMARY KEY (object, number),
+    CONSTRAINT object_parts_number CHECK (number > 0),
+    CONSTRAINT object_parts_held CHECK (held >= 0),
+    CONSTRAINT object_parts_reserved_known CHECK (reserved >= 0 AND (reserved = 0 OR reserved_month IS NOT NULL))
+);
+CREATE INDEX object_parts_reserving ON transfer.object_parts (lease_until) WHERE reserved > 0;
+
+-- Bytes of an object by the month they were charged to, so that they are given back to that month. Charges are written by statements that
+-- hold the lock of the object, so none comes after its deletion.
+CREATE TABLE transfer.object_charges (
+    object uuid   NOT NULL,
+    month  date   NOT NULL,
+    bytes  bigint NOT NULL,
+    CONSTRAINT object_charges_pkey PRIMARY KEY (object, month),
+    CONSTRAINT object_charges_positive CHECK (bytes >= 0)
+);
+
+-- Charges and parts go with their objects, by one statement instead of one for each object, which took most of the time when many
+-- transfers fell due at once.
+-- +goose StatementBegin
+CREATE FUNCTION transfer.delete_charges() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    DELETE FROM transfer.object_charges c WHERE c.object = ANY (ARRAY(SELECT uid FROM gone)); -- by the index, whatever the statistics say
+    DELETE FROM transfer.object_parts p WHERE p.object = ANY (ARRAY(SELECT uid FROM gone));
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER objects_charges_deleted AFTER DELETE ON transfer.objects
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION transfer.delete_charges();
+
+-- Upload volume of a calendar month (UTC), of persons and of organizations.
+CREATE TABLE transfer.volumes (
+    subject  uuid   NOT NULL,
+    month    date   NOT NULL,
+    kind     text   NOT NULL,
+    held     bigint NOT NULL DEFAULT 0,
+    reserved bigint NOT NULL DEFAULT 0,
+    CONSTRAINT volumes_pkey PRIMARY KEY (subject, month),
+    CONSTRAINT volumes_kind_known CHECK (kind IN ('person', 'organization')),
+    CONSTRAINT volumes_month_first CHECK (extract(day FROM month) = 1),
+    CONSTRAINT volumes_not_negative CHECK (held >= 0 AND reserved >= 0)
+);
+CREATE INDEX volumes_by_month ON transfer.volumes (month); -- finds months that no limit asks for any more
+
+-- Bytes an organization stores now, whatever the month. reserved: set aside for requests that are writing, as transfer.volumes has it.
+CREATE TABLE transfer.stored_volumes (
+    organization uuid   NOT NULL,
+    bytes        bigint NOT NULL,
+    reserved     bigint NOT NULL DEFAULT 0,
+    CONSTRAINT stored_volumes_pkey PRIMARY KEY (organization),
+    CONSTRAINT stored_volumes_not_negative CHECK (bytes >= 0),
+    CONSTRAINT stored_volumes_reserved_not_negative CHECK (reserved >= 0)
+);
+
+-- What organizations store and have uploaded, a row for each day (UTC) in which a server ran: as it was at the last hour of the day
+-- (contract 4.28).
+CREATE TABLE transfer.volume_samples (
+    organization uuid   NOT NULL,
+    day          date   NOT NULL,
+    stored       bigint NOT NULL, -- bytes
+    held         bigint NOT NULL, -- bytes of the month's volume, up to then
+    CONSTRAINT volume_samples_pkey PRIMARY KEY (organization, day),
+    CONSTRAINT volume_samples_not_negative CHECK (stored >= 0 AND held >= 0)
+);
+CREATE INDEX volume_samples_by_day ON transfer.volume_samples (day);
+
+-- How many objects hold bytes that were forwarded: that of the upload, until its transfer ends, and one of each forward.
+CREATE TABLE transfer.shared_contents (
+    content uuid   NOT NULL,
+    holders bigint NOT NULL,
+    CONSTRAINT shared_contents_pkey PRIMARY KEY (content),
+    CONSTRAINT shared_contents_held CHECK (holders > 0)
+);
+
+-- Keys whose rows are gone and whose bytes are still to be removed from the store, in the order in which they were discarded.
+CREATE TABLE transfer.discarded_objects (
+    object       uuid        NOT NULL,
+    discarded_at timestamptz NOT NULL,
+    busy_until   timestamptz,          -- when its last writer has stopped for sure; null: nobody was writing
+    unshared     boolean,              -- nothing shares the bytes, which spares a call of release_content
+    CONSTRAINT discarded_objects_pkey PRIMARY KEY (object)
+);
+CREATE INDEX discarded_objects_oldest ON transfer.discarded_objects (discarded_at);
+
+-- Decides which bytes of an ended object are purged. Bytes that others hold stay. Those whose own object has ended are noted with the
+-- time infinity: then neither purge nor orphan sweep removes them. The last holder makes them due.
+-- +goose StatementBegin
+CREATE FUNCTION transfer.release_content() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    shared uuid := coalesce((SELECT o.content FROM transfer.objects o WHERE o.uid = NEW.object), NEW.object);
+    n      bigint;
+BEGIN
+    SELECT c.holders INTO n FROM transfer.shared_contents c WHERE c.content = shared FOR UPDATE;
+    IF n = 1 THEN
+        DELETE FROM transfer.shared_contents c WHERE c.content = shared;
+        UPDATE transfer.discarded_objects d SET discarded_at = NEW.discarded_at, busy_until = NULL WHERE d.object = shared;
+        IF FOUND THEN
+            RETURN NULL;
+        END IF;
+        NEW.object := shared;
+        RETURN NEW;
+    END IF;
+    IF n > 1 THEN
+        UPDATE transfer.shared_contents c SET holders = c.holders - 1 WHERE c.content = shared;
+        NEW.discarded_at := 'infinity';
+        NEW.busy_until := 'infinity';
+    END IF;
+    IF shared <> NEW.object THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER discarded_objects_shared BEFORE INSERT ON transfer.discarded_objects
+    FOR EACH ROW WHEN (NEW.unshared IS NOT TRUE) EXECUTE FUNCTION transfer.release_content();
+
+-- The end of a transfer deletes its objects. A row here names the keys of their bytes, until these are deleted and that is stated.
+CREATE TABLE transfer.erasing (
+    transfer uuid   NOT NULL,
+    contents uuid[] NOT NULL,
+    CONSTRAINT erasing_pkey PRIMARY KEY (transfer)
+);
+
+-- Ended transfers whose certificate of erasure waits until their stored bytes are deleted, as written by versions which keep the objects
+-- of ended transfers. Such a note is copied. A statement that both versions make is stored once.
+CREATE TABLE transfer.erasures (
+    transfer    uuid NOT NULL,
+    reservation uuid NOT NULL,
+    CONSTRAINT erasures_pkey PRIMARY KEY (transfer)
+);
+-- +goose StatementBegin
+CREATE FUNCTION transfer.copy_erasure() RETURNS trigger
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    INSERT INTO transfer.erasing (transfer, contents)
+    SELECT NEW.transfer, ARRAY(SELECT coalesce(o.content, o.uid) FROM transfer.objects o WHERE o.reservation = NEW.reservation)
+    ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING;
+    RETURN NULL;
+END
+$$;
+-- +goose StatementEnd
+CREATE TRIGGER erasures_copied AFTER INSERT ON transfer.erasures FOR EACH ROW EXECUTE FUNCTION transfer.copy_erasure();
+
+-- Objects that are stored encrypted (contract 4.24): the key of each, sealed, and where its bytes lie. Without the row the bytes are
+-- erased. There is no foreign key: a row is deleted with the bytes, which outlive the row of the object.
+CREATE TABLE transfer.sealed_objects (
+    object  uuid   NOT NULL,
+    key     bytea  NOT NULL, -- sealed
+    layout  bytea  NOT NULL, -- runs of segments
+    version bigint NOT NULL, -- how often it was saved
+    CONSTRAINT sealed_objects_pkey PRIMARY KEY (object)
+);
+
+-- What is known about the bytes of objects: the verdict of the malware scanner and the kinds of content. A row is made when a transfer is
+-- delivered whose policy wants it. Bytes without a row are unscanned. content is the key of the bytes, transfer the first that has them.
+CREATE TABLE transfer.inspections (
+    content    uuid        NOT NULL,
+    transfer   uuid        NOT NULL,
+    bytes      bigint      NOT NULL,
+    state      text        NOT NULL DEFAULT 'scanning',
+    engine     text,
+    signatures text,
+    finding    text,
+    rules      text[]      NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL,
+    scanned_at timestamptz,           -- the last verdict
+    due_at     timestamptz,           -- the next attempt, also the lease of the server that scans; null: none
+    attempts   integer     NOT NULL DEFAULT 0,
+    removed_at timestamptz,           -- the bytes were deleted because of the finding
+    CONSTRAINT inspections_pkey PRIMARY KEY (content),
+    CONSTRAINT inspections_state CHECK (state IN ('scanning', 'clean', 'infected', 'partly', 'failed'))
+);
+CREATE INDEX inspections_due ON transfer.inspections (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX inspections_scanning ON transfer.inspections (transfer) WHERE state = 'scanning';
+CREATE INDEX inspections_recent ON transfer.inspections (created_at) WHERE due_at IS NULL;
+CREATE INDEX inspections_infected ON transfer.inspections (scanned_at) WHERE state = 'infected' AND removed_at IS NULL;
+
+-- Checks of all stored files that operators start (contract 9.7). A server works on one while it has the lease, and goes on after the
+-- object that was compared last. At most one runs.
+CREATE TABLE transfer.storage_checks (
+    uid         uuid        NOT NULL,
+    started_at  timestamptz NOT NULL,
+    finished_at timestamptz,
+    state       text        NOT NULL DEFAULT 'running',
+    total       bigint,                             -- objects at the beginning; null: not counted yet
+    compared    uuid,                               -- the object that was compared last; null: none
+    listed      boolean     NOT NULL DEFAULT false, -- all rows were compared; what lies in the storage without a row is looked for
+    objects     bigint      NOT NULL DEFAULT 0,
+    bytes       bigint      NOT NULL DEFAULT 0,
+    findings    bigint      NOT NULL DEFAULT 0,
+    problems    jsonb       NOT NULL DEFAULT '[]',  -- the first findings: kind, object, detail
+    sweep_off   boolean     NOT NULL DEFAULT false,
+    epoch       bigint      NOT NULL DEFAULT 0,     -- of the lease
+    lease_until timestamptz,
+    CONSTRAINT storage_checks_pkey PRIMARY KEY (uid),
+    CONSTRAINT storage_checks_state_known CHECK (state IN ('running', 'done', 'cancelled')),
+    CONSTRAINT storage_checks_finished CHECK ((state = 'running') = (finished_at IS NULL))
+);
+CREATE UNIQUE INDEX storage_checks_running ON transfer.storage_checks ((true)) WHERE state = 'running';
+CREATE INDEX storage_checks_started_at ON transfer.storage_checks (started_at);
