@@ -36,7 +36,7 @@ func TestEveryErrorHasASentence(t *testing.T) {
 			}
 		}
 		for _, code := range sentences {
-			if !slices.Contains(codes, code) && code != "416001" {
+			if !slices.Contains(codes, code) {
 				t.Errorf("%s: there is no %s", domain, code)
 			}
 		}
@@ -67,7 +67,7 @@ func declaredCodes(t *testing.T, domain string) []string {
 	return codes
 }
 
-// codesWithSentence returns the codes of an API that errors.js has a constant and a sentence for.
+// codesWithSentence returns the codes of an API that errors.js has a sentence for.
 func codesWithSentence(t *testing.T, script, api string) []string {
 	t.Helper()
 	_, rest, _ := strings.Cut(script, "export const "+api+"Code")
@@ -82,10 +82,6 @@ func codesWithSentence(t *testing.T, script, api string) []string {
 			t.Errorf("%sCode has no %s", api, m[1])
 		}
 		codes = append(codes, values[m[1]])
-		delete(values, m[1])
-	}
-	for name := range values {
-		t.Errorf("%sCode.%s has no sentence", api, name)
 	}
 	return codes
 }

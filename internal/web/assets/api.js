@@ -1,7 +1,7 @@
 // The HTTP client of the two APIs, and the session of the signed-in person. The ID token is in a cookie that the server sets. Access
 // tokens are in memory only.
 
-import { TokenCode, errorSentence } from "./errors.js";
+import { GeneralCode, TokenCode, errorSentence } from "./errors.js";
 import { localPath } from "./next.js";
 import { account, claims, device, drop, now, onSession, person, refresh, remember, session, signedIn, tell } from "./session.js";
 import { removeReceipts, removeRecords } from "./store.js";
@@ -232,7 +232,7 @@ export function currentClaims() {
 
 /** Whether the API rejected the token, not a password or code in the request. @param {unknown} error */
 const tokenRejected = (error) => error instanceof Failure && error.status === 401
-  && (error.code === TokenCode.UNAUTHENTICATED || error.code >= TokenCode.MISSING);
+  && (error.code === GeneralCode.UNAUTHENTICATED || error.code >= TokenCode.MISSING);
 
 /**
  * Sends a request as the signed-in person. Without a valid session it calls `otherwise`, by default the redirect to the sign-in page.

@@ -4,10 +4,34 @@
 
 import { F, T, duration } from "./i18n.js";
 
-/** Errors of tokens, the same in both APIs. */
-export const TokenCode = Object.freeze({
+// Codes, written by go test ./internal/app -run ErrorCodes -update.
+
+/** General: internal/fault/fault.go */
+export const GeneralCode = Object.freeze({
+  INVALID: 400001,
   UNAUTHENTICATED: 401001,
-  MISSING: 401901, // the first of those about the token itself
+  FORBIDDEN: 403001,
+  NOT_FOUND: 404001,
+  METHOD_NOT_ALLOWED: 405001,
+  NOT_ACCEPTABLE: 406001,
+  CONFLICT: 409001,
+  VERSION: 409002,
+  OFFSET: 409003,
+  GONE: 410001,
+  PRECONDITION: 412001,
+  TOO_LARGE: 413001,
+  UNSUPPORTED: 415001,
+  BAD_RANGE: 416001,
+  RATE_LIMITED: 429001,
+  CHECKSUM: 460001,
+  INTERNAL: 500001,
+  UNAVAILABLE: 503001,
+  OVERLOADED: 509001,
+});
+
+/** Tokens: internal/token/errors.go */
+export const TokenCode = Object.freeze({
+  MISSING: 401901,
   INVALID: 401902,
   EXPIRED: 401903,
   ENDED: 401904,
@@ -15,20 +39,29 @@ export const TokenCode = Object.freeze({
   UNVERIFIED: 403901,
   FACTOR_REQUIRED: 403902,
   CROSS_ORIGIN: 403903,
+  SCOPE: 403904,
+  NO_SCOPE: 403905,
   NOT_OPERATOR: 403907,
   OPERATOR_FACTOR: 403908,
   OPERATOR_SESSION: 403909,
   UNKNOWN_KEY: 404901,
 });
 
-/** Errors of the identity API. */
+/** Identity API and console: internal/identity/errors.go */
 export const IdentityCode = Object.freeze({
   UNSUPPORTED_TYPE: 400030,
   MFA_TOKEN: 400031,
   FACTOR_NOT_VERIFIED: 400032,
+  REDIRECT_URI: 400033,
   EXTERNAL_TOKEN: 400050,
   EXTERNAL_CODE: 400051,
   EXTERNAL_STATE: 400052,
+  DEVICE_PENDING: 400060,
+  DEVICE_EARLY: 400061,
+  DEVICE_REFUSED: 400062,
+  DEVICE_EXPIRED: 400063,
+  DEVICE_CODE: 400064,
+  GRANT_TYPE: 400065,
   CREDENTIALS: 401002,
   WRONG_HOST: 401003,
   VERIFIER: 401004,
@@ -43,6 +76,7 @@ export const IdentityCode = Object.freeze({
   TYPE_REGISTERED: 403013,
   SIGNUP_ADDRESS_IN_USE: 403014,
   RESET_REFUSED: 403015,
+  FOREIGN_TOKEN: 403016,
   FOREIGN_ADDRESS: 403017,
   PRIMARY_ADDRESS: 403018,
   ADDRESS_NOT_VERIFIED: 403019,
@@ -68,13 +102,24 @@ export const IdentityCode = Object.freeze({
   TOO_MANY_API_TOKENS: 403049,
   EXTERNAL_ADDRESS_IN_USE: 403050,
   EXTERNAL_CLAIMED: 403051,
+  DEVICE_LOGINS: 403053,
   TOO_MANY_WEBHOOKS: 403054,
   TOO_MANY_PASSKEYS: 403055,
   PASSKEY_HOST: 403056,
   KEY_NOT_FOUND: 404002,
   NOTHING_PARKED: 404003,
+  PERSON_NOT_FOUND: 404004,
+  ADDRESS_NOT_FOUND: 404005,
   TOKEN_NOT_FOUND: 404006,
+  ORGANIZATION_NOT_FOUND: 404007,
+  NO_HOST: 404008,
+  MEMBER_NOT_FOUND: 404010,
   INVITATION_NOT_FOUND: 404011,
+  DOCUMENT_TYPE: 404012,
+  LOCALE_NOT_FOUND: 404013,
+  AVATAR_NOT_FOUND: 404014,
+  THEME_NOT_FOUND: 404015,
+  AUTHENTICATOR_NOT_FOUND: 404016,
   API_TOKEN_NOT_FOUND: 404017,
   USER_CODE: 404018,
   WEBHOOK_NOT_FOUND: 404019,
@@ -88,7 +133,7 @@ export const IdentityCode = Object.freeze({
   EMAIL_TOO_OFTEN: 429002,
 });
 
-/** Errors of the transfer API. */
+/** Transfer API: internal/transfer/errors.go */
 export const TransferCode = Object.freeze({
   KEY_INVALID: 400010,
   UNCONFIRMABLE: 400011,
@@ -118,26 +163,32 @@ export const TransferCode = Object.freeze({
   PRIORITY: 403050,
   PROTECTION: 403051,
   ADMIN_ROLE: 403052,
-  ONE_TIME_KEY: 404010,
+  MAILBOX_UNCONFIRMED: 403071,
+  CLIENT_UNCONFIRMED: 403072,
+  MESSAGE_TO_MANY: 403073,
+  SENDER_CODE: 403074,
+  SENDER_CODES_USED: 403075,
   SENDER_ONLY: 403080,
   NO_FORWARDING: 403085,
   DOWNLOAD_LIMIT: 403086,
+  RECIPIENT_ONLY: 403087,
+  PINNING: 403088,
   BEING_CHECKED: 403090,
   HELD: 403091,
   REMOVED: 403092,
   NO_DOWNLOAD_ANYWAY: 403093,
-  PINNING: 403088,
-  RECIPIENT_ONLY: 403087,
-  ENDED: 409020,
-  RECIPIENT_TAKEN: 409021,
-  RESENT: 429020,
-  ASKED: 429021,
+  CONCATENATED: 403094,
+  ONE_TIME_KEY: 404010,
   CONFIRMED: 409010,
   CLIENT_ID: 409011,
   OVERTAKEN: 409012,
   VANITY_LINK: 409013,
   LINK_QUARANTINED: 409014,
-  OFFSET: 416001,
+  ENDED: 409020,
+  RECIPIENT_TAKEN: 409021,
+  JOINING: 409022,
+  OTHER_WAY: 409023,
+  PARTIAL: 409024,
   NEW_TRANSFERS: 429003,
   TOO_MANY_CODES: 429004,
   MAILBOX_BUSY: 429011,
@@ -146,15 +197,14 @@ export const TransferCode = Object.freeze({
   CLIENT_UPLOADS: 429014,
   TOO_MANY_RECIPIENTS_TODAY: 429015,
   TOO_MANY_SENDER_CODES: 429016,
-  UPLOADS: 503021,
-  MAILBOX_UNCONFIRMED: 403071,
-  CLIENT_UNCONFIRMED: 403072,
-  MESSAGE_TO_MANY: 403073,
-  SENDER_CODE: 403074,
-  SENDER_CODES_USED: 403075,
+  RESENT: 429020,
+  ASKED: 429021,
   STORAGE_FULL: 503010,
   STOPPING: 503011,
+  UPLOADS: 503021,
 });
+
+// End of the codes.
 
 /** Sentences for TokenCode. @type {Record<number, () => string>} */
 const tokenSentences = {
@@ -279,7 +329,7 @@ const transferSentences = {
   [TransferCode.OVERTAKEN]: () => T("The same file is being sent from another window."),
   [TransferCode.VANITY_LINK]: () => T("This name is already taken."),
   [TransferCode.LINK_QUARANTINED]: () => T("This name belonged to someone else until recently. Please choose another one."),
-  [TransferCode.OFFSET]: () => T("The upload lost its place. It continues where the server left off."),
+  [GeneralCode.BAD_RANGE]: () => T("The upload lost its place. It continues where the server left off."),
   [TransferCode.NEW_TRANSFERS]: () => T("The owner has received very many transfers in a short time. Please try again later."),
   [TransferCode.TOO_MANY_CODES]: () => T("Too many codes were sent for this link today. Please try again tomorrow."),
   [TransferCode.MAILBOX_BUSY]: () => T("This mailbox has no room for more unfinished transfers. Please try again later."),
