@@ -30,20 +30,40 @@ consign-client: ## build bin/consign-client, the commands for people without the
 generate: ## generate the Go client from api/*.yaml
 	@client/generate/generate.sh
 
-test: postgres ## run all tests on a private Postgres
-	$(GO) test ./...
+test: postgres ## run all tests on a private Postgres; SLOWEST=20 lists the slowest
+	@set -o pipefail; $(GO) test -json -timeout 40m ./... | $(GO) run ./scripts/testlog -slowest $(or $(SLOWEST),0)
 
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/web/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
 	@test -z "$$(gofmt -l cmd client internal api migrations | tee -a /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
-	test/web/node_modules/.bin/tsc -p internal/web
+	test/node_modules/.bin/tsc -p internal/web
 
 test-all: test lint ## everything: test, lint and each test-NAME below
+	@for suite in $(suites); do echo "== $$suite"; $(MAKE) --no-print-directory $$suite || exit 1; done
 	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh|test/demo-journeys.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
 
-test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (scripts in test/)
+test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
+	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
 	@test/$*.sh
+
+# Suites that are one go command; the comment of each test says what it does. ARGS adds arguments. $(call needs,PROGRAM,PACKAGE) says that a program is missing.
+campaign = $(GO) test -tags campaign -count=1 -v -timeout
+needs = test/lib.sh need $(1) $(2) &&
+test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
+test-encrypted: suite = CONSIGN_TEST_STORAGE_ENCRYPTION=on $(GO) test -timeout 40m ./internal/app ./internal/transfer/...
+test-crash:     suite = $(campaign) 30m -run '^TestCrash(Parts|Inspections)?$$' ./test/campaign
+test-memory:    suite = $(campaign) 60m -run '^TestMemory$$' ./test/campaign
+test-faults:    suite = $(if $(ROUNDS),TEST_FAULT_ROUNDS=$(ROUNDS)) $(campaign) 90m -run '$(or $(RUN),^TestFaults)' ./test/campaign
+test-inbox:     suite = $(GO) test -tags million -count=1 -v -timeout 30m -run '^TestInboxOfAMillion$$' ./internal/transfer/service
+test-timing:    suite = $(GO) test -tags timing -count=1 -v -run EqualCost ./internal/identity/handler
+test-gettext:   suite = $(call needs,msgfmt,gettext) $(GO) test -tags gettext -count=1 -run '^TestMsgfmt$$' ./internal/i18n
+test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
+test-growth:    suite = $(GO) run -tags growth ./test/growth
+suites := test-race test-encrypted test-crash test-memory test-faults test-inbox test-timing test-gettext test-redis test-growth
+.PHONY: $(suites)
+$(suites): build postgres
+	@$(suite) $(ARGS)
 
 bench: build postgres ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)
@@ -69,6 +89,5 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(TOOLS)/golangci-lint $@
 
-test/web/node_modules: test/web/package-lock.json
-	@command -v node >/dev/null && command -v npm >/dev/null || { echo "make lint needs node and npm to check the types of the web client's scripts" >&2; exit 1; }
-	@cd test/web && npm ci --silent --no-audit --no-fund && touch node_modules
+test/node_modules: test/package-lock.json
+	@. test/lib.sh && npm_ci test

@@ -3,6 +3,7 @@
 # the digest that its tag has now. Needs docker with buildx, and the registries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+command -v docker >/dev/null || { echo "FAILED: docker is missing: install it with buildx and run this again" >&2; exit 1; }
 for file in Dockerfile compose.yaml; do
   images=$(sed -nE 's/^FROM ([^ ]+).*/\1/p; s/^ +image: ([^ ]+).*/\1/p' "$file" | grep -vx scratch | sort -u)
   for image in $images; do

@@ -87,7 +87,7 @@ diff -rq "$work/out" "$work/taken" || fail "the received files differ"
 echo "$(find "$work/taken" -type f | wc -l) files, each once and complete, after $KILLS kills"
 
 step "the TypeScript package in node"
-npm_ci clients/typescript openapi-fetch
+npm_ci clients/typescript
 (cd clients/typescript && npm run --silent build && CONSIGN_URL=$server CONSIGN_TOKEN=$token CONSIGN_SEND_TOKEN=$sender npm test --silent)
 
 for more in test/clients/*.sh; do # such as webhooks.sh, which starts a server of its own

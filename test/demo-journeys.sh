@@ -6,8 +6,7 @@ cd "$root"
 for tool in chromium node npm; do
   command -v "$tool" >/dev/null 2>&1 || fail "make demo-journeys needs $tool: install it (Debian: apt-get install chromium nodejs npm), then try again"
 done
-npm_ci test/web playwright-core
-npm_ci test/oidc oidc-provider
+npm_ci test
 
 export JOURNEYS=${JOURNEYS:-$root/var/journeys}
 mkdir -p "$JOURNEYS"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need firefox-esr firefox-esr
-npm_ci test/web playwright-core
+npm_ci test
 
 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STRANGER_SHARE=100 start_server_with_provider
 mkdir "$work/pictures"

@@ -2,7 +2,7 @@
 # Checks that the JavaScript library jed can load the translations of every locale from GET /i18n/{locale}.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-npm_ci test/clients jed
+npm_ci test
 
 port=$(free_port)
 CONSIGN_RATE_LIMIT=off start_server "$work/var" "$port" "$(free_port)"

@@ -2,7 +2,7 @@
 # Checks that the JavaScript library jose can verify a token of each kind with the keys from GET /auth/keys.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-npm_ci test/clients jose
+npm_ci test
 
 port=$(free_port)
 CONSIGN_RATE_LIMIT=off start_server "$work/var" "$port" "$(free_port)" --demo

@@ -1,5 +1,6 @@
+#!/usr/bin/env bash
 # Helpers for the scripts in test/: start and stop a private server, call its API, read JSON with sed and grep only.
-# Scripts source this file. All data lies under $work. Each started process is stopped by its process id.
+# Scripts source this file; run as a program, it calls the function that its arguments name (test/lib.sh need curl curl). All data lies under $work. Each started process is stopped by its process id.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/consign-test.XXXXXX")
@@ -29,6 +30,7 @@ free_port() { # an unused TCP port on loopback
 start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_pid and waits until ready; $public_url overrides the public URL (behind a proxy)
   local data=$1 port=$2 admin=$3
   shift 3
+  need curl curl
   CONSIGN_PUBLIC_URL="${public_url:-http://localhost:$port}" CONSIGN_LISTEN="127.0.0.1:$port" CONSIGN_ADMIN_LISTEN="127.0.0.1:$admin" \
     CONSIGN_DATA_DIR="$data" "$root/bin/consign" serve "$@" >>"$work/server.log" 2>&1 &
   server_pid=$!
@@ -41,10 +43,10 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
   fail "the server was not ready within 30 s"
 }
 
-npm_ci() { # npm_ci DIR MODULE: installs the packages of DIR unless MODULE is there and package-lock.json is older
+npm_ci() { # npm_ci DIR: installs the packages of DIR (test, or clients/typescript) unless they are there and package-lock.json is older
   need node nodejs
   need npm npm
-  if [ ! -d "$1/node_modules/$2" ] || [ "$1/package-lock.json" -nt "$1/node_modules" ]; then
+  if [ ! -d "$1/node_modules" ] || [ "$1/package-lock.json" -nt "$1/node_modules" ]; then
     (cd "$1" && npm ci --silent --no-audit --no-fund && touch node_modules)
   fi
 }
@@ -197,3 +199,5 @@ start_postgres() { # start_postgres DIR: starts a private Postgres with an empty
   at_exit "as_postgres pg_ctl -D '$1/postgres/data' -m fast -w stop >/dev/null"
   createdb -h "$1/postgres" -U consign consign
 }
+
+[ "${BASH_SOURCE[0]}" != "$0" ] || "$@"

@@ -4,7 +4,7 @@
 # chromium and openssl. SIZE (100) is the size of the files in MB; 1000 is for a quiet machine.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
-npm_ci test/uploads jasmine-core
+npm_ci test
 need curl curl
 need openssl openssl
 need chromium chromium

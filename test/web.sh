@@ -10,8 +10,7 @@ if ! command -v chromium >/dev/null 2>&1; then
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-color-emoji fonts-noto-cjk >/dev/null
 fi
-npm_ci test/web playwright-core
-npm_ci test/oidc oidc-provider
+npm_ci test
 
 CONSIGN_ADMIN_CONSOLE=public CONSIGN_WEBHOOK_ALLOW=127.0.0.1 CONSIGN_NEW_TRANSFER_BUCKET=100,1/1s CONSIGN_STRANGER_SHARE=100 start_server_with_provider
 pictures="$root/var/pictures"

@@ -9,6 +9,10 @@ interface FileSystemHandle {
   requestPermission(descriptor: { mode: "read" }): Promise<PermissionState>;
 }
 
+interface FileSystemDirectoryHandle {
+  values(): AsyncIterableIterator<FileSystemFileHandle | FileSystemDirectoryHandle>;
+}
+
 interface DataTransferItem {
   getAsFileSystemHandle?(): Promise<FileSystemFileHandle | FileSystemDirectoryHandle | null>;
 }

@@ -4,6 +4,6 @@ set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
 cd "$root"
 [ -x bin/consign ] || make -s build
-npm_ci test/clients standardwebhooks
+npm_ci test
 EVENTS=${EVENTS:-1000} KILLS=${WEBHOOK_KILLS:-20} MESSAGES=$work/messages go test -tags campaign -count=1 -timeout 30m -v -run '^TestWebhooks$' ./test/campaign
 node test/clients/webhooks.mjs "$work/messages"

@@ -13,7 +13,7 @@ const port = await serve(pages({
   '/': ['text/html; charset=utf-8', '<!doctype html><title>Suite</title>' + ['jasmine', 'jasmine-html', 'boot0', 'boot1', 'suite'].map((name) => `<script src=/${name}.js></script>`).join('')],
   '/jasmine.js': read('jasmine-core/lib/jasmine-core/jasmine.js'), '/jasmine-html.js': read('jasmine-core/lib/jasmine-core/jasmine-html.js'),
   '/boot0.js': read('jasmine-core/lib/jasmine-core/boot0.js'), '/boot1.js': read('jasmine-core/lib/jasmine-core/boot1.js'),
-  '/suite.js': ['text/javascript; charset=utf-8', readFileSync(join(import.meta.dirname, 'node_modules/tus-js-client/dist/browser-test-bundle.js'), 'utf8')],
+  '/suite.js': ['text/javascript; charset=utf-8', readFileSync(join(import.meta.dirname, '../node_modules/tus-js-client/dist/browser-test-bundle.js'), 'utf8')],
 }))
 const suite = `https://suite.localhost:${port}`
 await list(await signIn(), suite)
