@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,16 +13,34 @@ import (
 )
 
 var (
-	asvsRow   = regexp.MustCompile(`(?m)^\| (\d+)\.(\d+)\.(\d+) \| ([12]) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$`)
-	asvsAny   = regexp.MustCompile(`(?m)^\| \d+\.`)
+	asvsRow   = regexp.MustCompile(`(?m)^- (\d+)\.(\d+)\.(\d+) L([12]) ([^:]+): (met|not applicable|not met), (.+)$`)
+	asvsAny   = regexp.MustCompile(`(?m)^- \d+\.`)
 	asvsCount = regexp.MustCompile(`(?m)^\| (met|not applicable|not met|total) \| (\d+) \| (\d+) \| (\d+) \|$`)
 )
 
-// asvsRequirements is the number of requirements of levels 1 and 2 in ASVS 4.0.3, by chapter.
-var asvsRequirements = map[int]int{1: 38, 2: 53, 3: 18, 4: 9, 5: 30, 6: 13, 7: 12, 8: 15, 9: 7, 10: 5, 11: 8, 12: 15, 13: 13, 14: 23}
+// asvsLevels has the level of each requirement of ASVS 5.0.0, by chapter and section: 1.2.6 is the sixth of the second section of V1.
+var asvsLevels = map[int][]string{
+	1:  {"22", "1111122223", "112222222223", "222", "123"},
+	2:  {"122", "112", "12223", "23"},
+	3:  {"3", "113", "12223", "11222233", "11122333", "3", "22333"},
+	4:  {"12233", "23333", "22", "1222"},
+	5:  {"2", "112333", "113", "222"},
+	6:  {"122", "111111112222", "11223333", "112233", "22222333", "2223", "33", "2222"},
+	7:  {"222", "1111", "22", "11222", "223", "22"},
+	8:  {"1233", "1123", "133", "23"},
+	9:  {"111", "1222"},
+	10: {"22", "223", "22223", "1111122222233333", "22222", "22", "222"},
+	11: {"2233", "22233", "11233", "1222", "23", "23", "33"},
+	12: {"12233", "11", "22223"},
+	13: {"2333", "222223", "2233", "1222233"},
+	14: {"22", "12223333", "122"},
+	15: {"12233", "12233", "1222222", "3333"},
+	16: {"2", "22222", "2222", "222", "2223"},
+	17: {"23", "22223333", "22"},
+}
 
-// TestASVS checks docs/develop/asvs.md: numbers are unique, sorted and complete, each status is one of three, requirements
-// that are met name existing tests, and the counts at the top are right.
+// TestASVS checks docs/develop/asvs.md: it has each requirement of levels 1 and 2 once, in order and with its level; what is met names
+// existing tests or headings of documents; and the counts at the top are right.
 func TestASVS(t *testing.T) {
 	t.Parallel()
 	text, tests, browser := readText(t, "docs/develop/asvs.md"), testNames(t), browserTests(t)
@@ -29,46 +48,34 @@ func TestASVS(t *testing.T) {
 	if len(rows) != len(asvsAny.FindAllString(text, -1)) {
 		t.Error("a row does not have the form of the others")
 	}
-	counts, chapters := map[string][3]int{}, map[int]int{}
-	var before []int
+	var listed []string
+	counts := map[string][3]int{}
 	for _, row := range rows {
-		var number []int
-		for _, part := range row[1:4] {
-			n, _ := strconv.Atoi(part)
-			number = append(number, n)
-		}
-		name := fmt.Sprintf("%d.%d.%d", number[0], number[1], number[2])
-		if slices.Compare(before, number) >= 0 {
-			t.Errorf("%s is not sorted or not unique", name)
-		}
-		before = number
-		chapters[number[0]]++
-		level, status, evidence := row[4], row[6], row[7]
+		name, level, status, evidence := strings.Join(row[1:4], "."), row[4], row[6], row[7]
+		listed = append(listed, name+" L"+level)
 		for _, key := range []string{status, "total"} {
 			c := counts[key]
 			c[level[0]-'1']++
 			c[2]++
 			counts[key] = c
 		}
-		switch status {
-		case "met":
-			for one := range strings.SplitSeq(evidence, ", ") {
-				if name, isBrowser := strings.CutPrefix(one, "web: "); !tests[one] && !(isBrowser && browser[name]) {
-					t.Errorf("%s is met by %q, which is no test", name, one)
-				}
-			}
-		case "not applicable", "not met":
+		if status != "met" {
 			if len(evidence) < 8 {
 				t.Errorf("%s says no reason", name)
 			}
-		default:
-			t.Errorf("%s has the status %q", name, status)
+			continue
+		}
+		for one := range strings.SplitSeq(evidence, ", ") {
+			web, isWeb := strings.CutPrefix(one, "web: ")
+			doc, isDoc := strings.CutPrefix(one, "doc: ")
+			if !tests[one] && !(isWeb && browser[web]) && !(isDoc && hasHeading(t, doc)) {
+				t.Errorf("%s is met by %q, which does not exist", name, one)
+			}
 		}
 	}
-	for chapter, want := range asvsRequirements {
-		if chapters[chapter] != want {
-			t.Errorf("V%d has %d requirements, want %d", chapter, chapters[chapter], want)
-		}
+	if want := asvsRequirements(); !slices.Equal(listed, want) {
+		missing := slices.DeleteFunc(want, func(n string) bool { return slices.Contains(listed, n) })
+		t.Errorf("%d requirements are listed; missing or out of order: %v", len(listed), missing)
 	}
 	stated := asvsCount.FindAllStringSubmatch(text, -1)
 	if len(stated) != 4 {
@@ -81,6 +88,28 @@ func TestASVS(t *testing.T) {
 			}
 		}
 	}
+}
+
+// asvsRequirements lists the requirements of levels 1 and 2 as "1.2.6 L2", in order.
+func asvsRequirements() []string {
+	var all []string
+	for _, chapter := range slices.Sorted(maps.Keys(asvsLevels)) {
+		for section, levels := range asvsLevels[chapter] {
+			for i, level := range levels {
+				if level != '3' {
+					all = append(all, fmt.Sprintf("%d.%d.%d L%c", chapter, section+1, i+1, level))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// hasHeading reports whether a document of the repository has a heading: SECURITY.md#what-is-fixed.
+func hasHeading(t *testing.T, link string) bool {
+	t.Helper()
+	file, anchor, _ := strings.Cut(link, "#")
+	return exists(file) && slices.Contains(anchors(readText(t, file)), anchor)
 }
 
 // TestAccessibility checks that each browser test named in docs/use/accessibility.md exists.

@@ -242,6 +242,53 @@ func TestCanceledUploadAnswersTheCause(t *testing.T) {
 	}
 }
 
+// TestAmbiguousBodies: a request whose headers contradict each other about its end is refused, and what follows it is not taken for another
+// request. Where Transfer-Encoding counts, Content-Length is ignored (RFC 9112, 6.3).
+func TestAmbiguousBodies(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 8)
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/picture", Bucket: httpapi.NoBucket, Body: 1 << 20,
+		Handler: func(w http.ResponseWriter, r *http.Request) error {
+			body, err := io.ReadAll(r.Body)
+			bodies <- string(body)
+			w.WriteHeader(http.StatusNoContent)
+			return err
+		}})
+	s := serveFixture(t, f)
+	const smuggled = "PUT /api/picture HTTP/1.1\r\nHost: consign.test\r\nContent-Length: 8\r\n\r\nsmuggled"
+	for headers, want := range map[string]int{
+		"Content-Length: 3\r\nContent-Length: 80":               http.StatusBadRequest,
+		"Content-Length: 3, 80":                                 http.StatusBadRequest,
+		"Content-Length: +3":                                    http.StatusBadRequest,
+		"Content-Length : 3":                                    http.StatusBadRequest,
+		"Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip": http.StatusNotImplemented,
+		"Transfer-Encoding: gzip, chunked":                      http.StatusNotImplemented,
+		"Transfer-Encoding: xchunked":                           http.StatusNotImplemented,
+		"Transfer-Encoding: chunked\r\nContent-Length: 100":     http.StatusNoContent,
+	} {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunked := "3\r\nabc\r\n0\r\n\r\n"
+		fmt.Fprintf(conn, "PUT /api/picture HTTP/1.1\r\nHost: consign.test\r\nConnection: close\r\n%s\r\n\r\n%s%s", headers, chunked, smuggled)
+		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", headers, err)
+		}
+		response.Body.Close()
+		conn.Close()
+		if response.StatusCode != want {
+			t.Errorf("%s: status %d", headers, response.StatusCode)
+		}
+	}
+	if len(bodies) != 1 {
+		t.Errorf("%d requests reached the handler", len(bodies))
+	} else if body := <-bodies; body != "abc" {
+		t.Errorf("the body is %q", body)
+	}
+}
+
 // TestCutWhenDone: a download ends when its session is revoked, even when the client does not read.
 func TestCutWhenDone(t *testing.T) {
 	t.Parallel()
