@@ -114,7 +114,8 @@ CREATE INDEX events_created_at_idx ON events (created_at);
 CREATE TABLE audit (
     id           bigserial,
     at           timestamptz NOT NULL,
-    actor        uuid,
+    kind         text        NOT NULL, -- the role of the actor
+    actor        uuid,                 -- NULL: a stranger, a command or a job
     action       text        NOT NULL,
     object       text        NOT NULL,
     target       uuid,
@@ -122,6 +123,7 @@ CREATE TABLE audit (
     address      inet,
     user_agent   text        NOT NULL,
     details      jsonb       NOT NULL,
+    CONSTRAINT audit_kind_known CHECK (kind IN ('person', 'administrator', 'operator', 'command', 'job')),
     CONSTRAINT audit_action_form CHECK (action ~ '^[a-z][A-Za-z0-9-]*(\.[A-Za-z0-9-]+)+$'),
     CONSTRAINT audit_details_object CHECK (jsonb_typeof(details) = 'object')
 ) PARTITION BY RANGE (at);

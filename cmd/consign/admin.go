@@ -16,13 +16,13 @@ func adminCommand(ctx context.Context, env environment, args []string) error {
 	return withApp(ctx, env, func(a *app.App) error {
 		switch verb {
 		case "add":
-			if err := a.Identity.AddOperator(ctx, rest[0]); err != nil {
+			if err := a.Identity.AddOperator(ctx, env.actor(), rest[0]); err != nil {
 				return err
 			}
 			_, err := fmt.Fprintln(env.stdout, "The person can use the console at /admin after a login with a second factor.")
 			return err
 		case "remove":
-			return a.Identity.RemoveOperator(ctx, rest[0])
+			return a.Identity.RemoveOperator(ctx, env.actor(), rest[0])
 		}
 		all, err := a.Identity.Operators(ctx)
 		if err != nil {

@@ -26,7 +26,7 @@ func mailbox(ctx context.Context, env environment, args []string) error {
 			if err == nil {
 				return fmt.Errorf("%s has a mailbox: %s", reference, a.Transfer.MailboxPage(m))
 			}
-			m, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: p.UID, VanityLink: link})
+			m, _, err = a.Transfer.SetMailbox(ctx, env.actor(), transfer.Mailbox{Person: p.UID, VanityLink: link})
 		}
 		if err != nil {
 			return err

@@ -43,8 +43,8 @@ func auditCommand(ctx context.Context, env environment, args []string) error {
 			row("AT", "ACTOR", "ACTION", "OBJECT", "FROM", "DETAILS")
 			for _, e := range entries {
 				actor := "-"
-				if !e.Actor.IsZero() {
-					actor = e.Actor.String()
+				if !e.Person.IsZero() {
+					actor = e.Person.String()
 				}
 				from := "-"
 				if e.Client.Address.IsValid() {

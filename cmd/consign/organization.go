@@ -31,14 +31,25 @@ func organization(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	reference := rest[0]
+	var change identity.OrganizationChange
+	var limits identity.LimitsChange
+	switch verb {
+	case "set":
+		change, err = organizationChange(rest[1:])
+	case "limits":
+		limits, err = limitsChange(rest[1:])
+	}
+	if err != nil {
+		return err
+	}
 	return withApp(ctx, env, func(a *app.App) error {
 		switch verb {
 		case "set":
-			return a.Identity.SetOrganization(ctx, reference, rest[1:])
+			return a.Identity.SetOrganization(ctx, env.actor(), reference, change)
 		case "limits":
-			return a.Identity.SetLimits(ctx, reference, rest[1:])
+			return a.Identity.SetLimits(ctx, env.actor(), reference, limits)
 		case "host":
-			return a.Identity.SetHostname(ctx, reference, rest[1])
+			return a.Identity.SetHostname(ctx, env.actor(), reference, rest[1])
 		default: // show
 			return showOrganization(ctx, env, a, reference)
 		}
@@ -53,7 +64,7 @@ func createOrganization(ctx context.Context, env environment, args []string) err
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		o, err := a.Identity.CreateEmptyOrganization(ctx, service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
+		o, err := a.Identity.CreateEmptyOrganization(ctx, env.actor(), service.NewOrganization{Name: names[0], Locale: *locale, TimeZone: *zone})
 		if err != nil {
 			return err
 		}
@@ -81,7 +92,7 @@ func subscribe(ctx context.Context, env environment, args []string) error {
 		}
 		n.ExpiresAt = &at
 	}
-	return withApp(ctx, env, func(a *app.App) error { return a.Identity.Subscribe(ctx, names[0], n) })
+	return withApp(ctx, env, func(a *app.App) error { return a.Identity.Subscribe(ctx, env.actor(), names[0], n) })
 }
 
 func setMember(ctx context.Context, env environment, args []string) error {
@@ -93,9 +104,9 @@ func setMember(ctx context.Context, env environment, args []string) error {
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		if *remove {
-			return a.Identity.UnsetMember(ctx, names[0], names[1])
+			return a.Identity.UnsetMember(ctx, env.actor(), names[0], names[1])
 		}
-		return a.Identity.SetMember(ctx, names[0], names[1], list(*roles))
+		return a.Identity.SetMember(ctx, env.actor(), names[0], names[1], list(*roles))
 	})
 }
 
@@ -125,7 +136,9 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 			}
 			row("subscription", fmt.Sprintf("%s %s %s", s.Domain, product, s.Status))
 		}
-		showLimits(row, o.Limits)
+		for _, l := range identity.Limitations() {
+			row(l.Name, l.Of(o.Limits))
+		}
 		for m, err := range members {
 			if failed = err; err == nil {
 				row("member", fmt.Sprintf("%s %s: %s", m.UID, m.Email, strings.Join(m.Roles, ", ")))
@@ -133,23 +146,6 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 		}
 	})
 	return errors.Join(failed, err)
-}
-
-func showLimits(row func(...any), l identity.Limits) {
-	const gigabyte = 1e9
-	row("serviceEnabled", l.ServiceEnabled)
-	row("users", l.Users)
-	row("transferVolumeGb", float64(l.TransferVolumeBytes)/gigabyte)
-	row("storageVolumeGb", float64(l.StorageVolumeBytes)/gigabyte)
-	row("gdprContract", l.GDPRContract)
-	row("secureSpaces", l.SecureSpaces)
-	row("mimeTypeFilter", l.MimeTypeFilter)
-	row("newTransferLimit", l.NewTransferLimit)
-	row("newTransferDrainRate", l.NewTransferDrainRate)
-	row("newTransferReceiversLimit", l.NewTransferReceiversLimit)
-	row("adminPortal", l.AdminPortal)
-	row("mailboxGroups", l.MailboxGroups)
-	row("changeHostname", l.ChangeHostname)
 }
 
 // invitation creates a shared invitation, by default for the free organization, and prints its key.
@@ -167,7 +163,7 @@ func invitation(ctx context.Context, env environment, args []string) error {
 		words = append(words, service.FreeOrganization)
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		i, err := a.Identity.CreateSharedInvitation(ctx, words[1], list(*roles))
+		i, err := a.Identity.CreateSharedInvitation(ctx, env.actor(), words[1], list(*roles))
 		if err != nil {
 			return err
 		}

@@ -24,22 +24,29 @@ func person(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	reference := rest[0]
+	var volume *float64
+	if verb == "limits" {
+		if volume, err = uploadVolume(rest[1:]); err != nil {
+			return err
+		}
+	}
+	by := env.actor()
 	return withApp(ctx, env, func(a *app.App) error {
 		switch verb {
 		case "show":
 			return showPerson(ctx, env, a, reference)
 		case "limits":
-			return a.Identity.SetPersonLimits(ctx, reference, rest[1:])
+			return a.Identity.SetUploadVolume(ctx, by, reference, volume)
 		case "verify":
-			return a.Identity.VerifyPerson(ctx, reference)
+			return a.Identity.VerifyPerson(ctx, by, reference)
 		case "end-sessions":
-			return a.Identity.EndPersonSessions(ctx, reference)
+			return a.Identity.EndPersonSessions(ctx, by, reference)
 		case "reset-factors":
-			return a.Identity.ResetFactors(ctx, reference)
+			return a.Identity.ResetFactors(ctx, by, reference)
 		case "export":
-			return a.ExportPerson(ctx, env.stdout, reference)
+			return a.ExportPerson(ctx, env.stdout, by, reference)
 		default: // delete
-			return a.Identity.DeletePerson(ctx, reference)
+			return a.Identity.DeletePerson(ctx, by, reference)
 		}
 	})
 }
@@ -57,7 +64,7 @@ func createPerson(ctx context.Context, env environment, args []string) error {
 	}
 	return withApp(ctx, env, func(a *app.App) error {
 		password := rand.Text()
-		p, err := a.Identity.CreatePerson(ctx, service.NewAccount{
+		p, err := a.Identity.CreatePerson(ctx, env.actor(), service.NewAccount{
 			Address: words[0], Password: password, Name: *name, Locale: *locale, TimeZone: *zone,
 		}, !*unverified)
 		if err != nil {

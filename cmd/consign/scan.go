@@ -28,7 +28,7 @@ func scanCommand(ctx context.Context, env environment, args []string) error {
 		if !a.Transfer.Inspects() {
 			return errNoScanner
 		}
-		n, err := a.Transfer.InspectAgain(ctx, uid)
+		n, err := a.Transfer.InspectAgain(ctx, env.actor(), uid)
 		if err != nil {
 			return err
 		}

@@ -153,7 +153,7 @@ func (t *selftest) step(ctx context.Context, name string, do func(context.Contex
 func (t *selftest) createPerson(ctx context.Context) (err error) {
 	t.password = rand.Text()
 	account := service.NewAccount{Address: selftestAddress, Password: t.password, Name: "Self-test"}
-	t.person, err = t.a.Identity.CreatePerson(ctx, account, true)
+	t.person, err = t.a.Identity.CreatePerson(ctx, t.env.actor(), account, true)
 	if !errors.Is(err, identity.ErrAddressInUse) {
 		return err
 	}
@@ -167,12 +167,12 @@ func (t *selftest) createPerson(ctx context.Context) (err error) {
 	if err := t.erase(ctx, left.UID); err != nil {
 		return fmt.Errorf("remove what a killed self-test has left: %w", err)
 	}
-	t.person, err = t.a.Identity.CreatePerson(ctx, account, true)
+	t.person, err = t.a.Identity.CreatePerson(ctx, t.env.actor(), account, true)
 	return err
 }
 
 func (t *selftest) createMailbox(ctx context.Context) (err error) {
-	t.mailbox, _, err = t.a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: t.person.UID})
+	t.mailbox, _, err = t.a.Transfer.SetMailbox(ctx, t.env.actor(), transfer.Mailbox{Person: t.person.UID})
 	return err
 }
 
@@ -256,7 +256,7 @@ func (t *selftest) remove(ctx context.Context, failed error) error {
 	}
 	return errors.Join(t.erase(ctx, t.person.UID), t.a.DB.InTx(ctx, func(tx database.Tx) error {
 		return audit.Append(ctx, tx, time.Now(), audit.Entry{
-			Action: "installation.selftest", Object: t.person.UID.String(), Target: t.person.UID, Details: map[string]string{"operator": t.env.operator(), "result": result},
+			Actor: t.env.actor(), Action: "installation.selftest", Object: t.person.UID.String(), Target: t.person.UID, Details: map[string]string{"result": result},
 		})
 	}))
 }
@@ -273,11 +273,11 @@ func (t *selftest) erase(ctx context.Context, p id.Person) error {
 		}
 	}
 	for _, uid := range transfers {
-		if err := t.a.Transfer.RemoveByOperator(ctx, uid, t.env.operator()); err != nil {
+		if err := t.a.Transfer.RemoveTransfer(ctx, t.env.actor(), uid); err != nil {
 			return err
 		}
 	}
-	return errors.Join(t.a.Identity.DeletePerson(ctx, p.String()), t.a.Transfer.DeletePersonData(ctx, p))
+	return errors.Join(t.a.Identity.DeletePerson(ctx, t.env.actor(), p.String()), t.a.Transfer.DeletePersonData(ctx, p))
 }
 
 // nopCloser is the content of a file in memory.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -34,9 +35,9 @@ func transferCommand(ctx context.Context, env environment, args []string) error 
 	return withApp(ctx, env, func(a *app.App) error {
 		switch verb {
 		case "extend":
-			err = a.Transfer.ExtendByOperator(ctx, uid, days, env.operator())
+			err = a.Transfer.ExtendTransfer(ctx, env.actor(), uid, days)
 		case "revoke":
-			err = a.Transfer.RevokeByOperator(ctx, uid, env.operator())
+			err = a.Transfer.RevokeTransfer(ctx, env.actor(), uid)
 		}
 		if err != nil {
 			return err
@@ -79,8 +80,13 @@ func printTransfer(env environment, t transfer.Transfer) error {
 	})
 }
 
-// operator returns the name of the person who runs a command, for the audit log: the one who used sudo, else the user of the process.
-func (e environment) operator() string {
+// actor returns who runs a command, for the audit log.
+func (e environment) actor() audit.Actor {
+	return audit.Actor{Kind: audit.Command, Name: e.user()}
+}
+
+// user returns the name of the person who used sudo, else the user of the process.
+func (e environment) user() string {
 	for _, name := range []string{"SUDO_USER=", "USER=", "LOGNAME="} {
 		for _, v := range e.environ {
 			if user, ok := strings.CutPrefix(v, name); ok && user != "" {

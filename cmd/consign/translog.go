@@ -66,7 +66,7 @@ func changeLog(ctx context.Context, env environment, a *app.App, verb string, re
 	if err != nil {
 		return usageError("consign log erase: the argument is the uid of a transfer")
 	}
-	if err := a.Transfer.EraseReceipts(ctx, uid); errors.Is(err, transfer.ErrNotFound) {
+	if err := a.Transfer.EraseReceipts(ctx, env.actor(), uid); errors.Is(err, transfer.ErrNotFound) {
 		return fmt.Errorf("there is no receipt of the transfer %s", uid)
 	} else if err != nil {
 		return err

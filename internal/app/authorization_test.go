@@ -300,7 +300,7 @@ func TestOperatorAuthorization(t *testing.T) {
 	ann := signIn(s.Stranger().With("Host", "org.test"), "ann@example.com")
 	program := operator.As(operator.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{"organization:manage"}}).Want(http.StatusCreated)
 	former, _ := s.SignUpOperator("fred@example.com")
-	if err := s.App.Identity.RemoveOperator(t.Context(), "fred@example.com"); err != nil {
+	if err := s.App.Identity.RemoveOperator(t.Context(), testkit.Command, "fred@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	single := mintAccess(t, s, "olga@example.com", func(c *token.Claims) { c.AuthLevel = 1 })

@@ -101,7 +101,7 @@ type read struct {
 }
 
 // audited records each call of the routes before its handler runs, also one that is refused after that. The entries are those of
-// contract 9.1. The operator is the actor of the entries that services write for a change.
+// contract 9.1.
 func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 	seen := microcache.NewSized[read, struct{}](rereadTime, 4096, a.now)
 	for i, route := range routes {
@@ -116,9 +116,6 @@ func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 				}
 				seen.Store(one, struct{}{}, stamp)
 			}
-			if !reads {
-				r = r.WithContext(audit.ByOperator(r.Context(), audit.Operator{Person: caller.Person, Client: caller.Client}))
-			}
 			return next(w, r)
 		}
 	}
@@ -126,7 +123,7 @@ func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 }
 
 func (a *App) recordCall(r *http.Request, caller token.Caller, route string, reads bool) error {
-	e := audit.Entry{Actor: caller.Person, Action: "console.change", Object: r.URL.Path, Client: caller.Client, Details: map[string]string{"route": route}}
+	e := audit.Entry{Actor: audit.Of(caller).As(audit.Operator), Action: "console.change", Object: r.URL.Path, Details: map[string]string{"route": route}}
 	if reads {
 		e.Action = "console.read"
 	}

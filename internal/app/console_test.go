@@ -57,7 +57,7 @@ func TestConsolePlaces(t *testing.T) {
 func TestConsoleListener(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, loopback(), testkit.Env("CONSIGN_REQUIRE_HTTPS", "on"), testkit.Env("CONSIGN_ADMIN_CONSOLE", "listener"))
-	if err := s.App.Identity.AddOperator(t.Context(), "nobody@example.com"); err == nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "nobody@example.com"); err == nil {
 		t.Error("an operator without an account")
 	}
 	addPerson(t, s, "olga@example.com", "")
@@ -123,7 +123,7 @@ func TestConsoleIsAudited(t *testing.T) {
 	}
 	var got []string
 	for _, e := range entries {
-		if e.Actor.IsZero() || !e.Client.Address.IsValid() {
+		if e.Person.IsZero() || !e.Client.Address.IsValid() {
 			t.Errorf("who or where is missing: %+v", e)
 		}
 		got = append(got, strings.Join([]string{e.Action, e.Object, e.Details["route"], e.Details["query"]}, " "))
@@ -188,7 +188,7 @@ func TestConsoleAudit(t *testing.T) {
 	s := testkit.New(t)
 	olga, _ := s.SignUpOperator("olga@example.com")
 	for i := range 7 {
-		if err := audit.Append(t.Context(), s.App.DB.Pool, s.Clock.Now(), audit.Entry{Action: "probe.made", Object: fmt.Sprint(i), Details: map[string]string{"formula": "=1+1"}}); err != nil {
+		if err := audit.Append(t.Context(), s.App.DB.Pool, s.Clock.Now(), audit.Entry{Actor: testkit.Command, Action: "probe.made", Object: fmt.Sprint(i), Details: map[string]string{"formula": "=1+1"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

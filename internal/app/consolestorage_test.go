@@ -99,7 +99,7 @@ func TestStorageChecks(t *testing.T) {
 	if all.Number("objects") != 3 || all.Number("bytes") != 36 || all.Value("encryption") != false || all.Number("encryptedObjects") != 0 || all.String("checks.0.state") != "done" {
 		t.Errorf("the storage is %s", all.Body)
 	}
-	if n, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.check"}); err != nil || len(n) != len(uids) || n[0].Actor.IsZero() {
+	if n, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.check"}); err != nil || len(n) != len(uids) || n[0].Person.IsZero() {
 		t.Errorf("the audit has %v, %v", n, err)
 	}
 	olga.Get(storage + "/checks/" + id.New[id.StorageCheck]().String()).WantError(fault.ErrNotFound)
@@ -194,7 +194,7 @@ func TestStorageAccept(t *testing.T) {
 		}
 	}
 	entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.accept"})
-	if err != nil || len(entries) != 4 || entries[0].Actor.IsZero() || entries[0].Details["why"] != "Restored, ticket 7" {
+	if err != nil || len(entries) != 4 || entries[0].Person.IsZero() || entries[0].Details["why"] != "Restored, ticket 7" {
 		t.Errorf("the audit has %v, %v", entries, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/identity"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
@@ -56,19 +57,20 @@ func (a *App) seedOwner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.Identity.CreatePerson(ctx, identityservice.NewAccount{Address: demoEmail, Password: password, Name: "Olivia Owner"}, true)
+	by := audit.Actor{Kind: audit.Job}
+	_, err = a.Identity.CreatePerson(ctx, by, identityservice.NewAccount{Address: demoEmail, Password: password, Name: "Olivia Owner"}, true)
 	if err != nil && !errors.Is(err, identity.ErrAddressInUse) {
 		return err
 	}
 	roles := []string{identity.RoleOrganizationAdmin, identity.RoleTransferUse}
-	if err := a.Identity.SetMember(ctx, identityservice.FreeOrganization, demoEmail, roles); err != nil {
+	if err := a.Identity.SetMember(ctx, by, identityservice.FreeOrganization, demoEmail, roles); err != nil {
 		return err
 	}
 	owner, err := a.Identity.ShowPerson(ctx, demoEmail)
 	if err != nil {
 		return err
 	}
-	_, _, err = a.Transfer.SetMailbox(ctx, transfer.Mailbox{Person: owner.UID, VanityLink: demoLink, Slogan: "Hand me your files."})
+	_, _, err = a.Transfer.SetMailbox(ctx, by, transfer.Mailbox{Person: owner.UID, VanityLink: demoLink, Slogan: "Hand me your files."})
 	return err
 }
 

@@ -149,8 +149,11 @@ type exportedAction struct {
 
 // ExportPerson writes all stored data of a person as JSON, except file contents, which are downloaded through the API.
 // Errors: identity.ErrPersonNotFound.
-func (a *App) ExportPerson(ctx context.Context, w io.Writer, reference string) error {
+func (a *App) ExportPerson(ctx context.Context, w io.Writer, by audit.Actor, reference string) error {
 	record, err := a.Identity.ExportPerson(ctx, reference)
+	if err == nil {
+		err = a.Identity.RecordExport(ctx, by, record.UID)
+	}
 	if err != nil {
 		return err
 	}
@@ -303,7 +306,7 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 // exportedActionFrom returns an audit entry as person p may see it.
 func exportedActionFrom(p id.Person, e audit.Record) exportedAction {
 	action := exportedAction{At: e.At, Action: e.Action, Object: e.Object, Details: e.Details}
-	if e.Actor == p && e.Client.Address.IsValid() { // addresses of other people are private
+	if e.Person == p && e.Client.Address.IsValid() { // addresses of other people are private
 		action.From = e.Client.Address.String()
 	}
 	return action

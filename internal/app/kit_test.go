@@ -41,9 +41,9 @@ func addOrganization(t *testing.T, s *testkit.Server, host string, inactive ...s
 // is named.
 func addPerson(t *testing.T, s *testkit.Server, email, organization string, roles ...string) {
 	t.Helper()
-	_, err := s.App.Identity.CreatePerson(t.Context(), identityservice.NewAccount{Address: email, Password: testkit.Password, Name: "Ann"}, true)
+	_, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command, identityservice.NewAccount{Address: email, Password: testkit.Password, Name: "Ann"}, true)
 	if err == nil && organization != "" {
-		err = s.App.Identity.SetMember(t.Context(), organization, email, roles)
+		err = s.App.Identity.SetMember(t.Context(), testkit.Command, organization, email, roles)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func TestMailboxesAreFound(t *testing.T) {
 	addPerson(t, s, "ann@example.com", "org.test", identity.RoleOrganizationAdmin, transfer.RoleTransferUse)
 	ann := signIn(s.Stranger().With("Host", "org.test"), "ann@example.com")
 	own := ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "sales-ann"}).Want(http.StatusCreated).String("uid")
-	if err := s.App.Identity.SetLimits(t.Context(), "org.test", []string{"mailboxGroups=5"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{MailboxGroups: identity.To(5)}); err != nil {
 		t.Fatal(err)
 	}
 	group := ann.Post(s.Transfer+"/mailboxgroups", map[string]any{"name": "Sales", "vanityLink": "sales", "mailboxUids": []string{own}}).Want(http.StatusCreated).String("uid")
@@ -106,7 +106,7 @@ func TestOperatorChangesMailbox(t *testing.T) {
 	if err != nil || len(entries) != 3 {
 		t.Fatalf("%d entries (%v)", len(entries), err)
 	}
-	if e := entries[2]; e.Actor == e.Target || e.Details["why"] != "ticket 7" || e.Target.String() != uid {
+	if e := entries[2]; e.Person == e.Target || e.Details["why"] != "ticket 7" || e.Target.String() != uid {
 		t.Errorf("the first entry is %+v", e)
 	}
 

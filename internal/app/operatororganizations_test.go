@@ -188,9 +188,30 @@ func TestOperatorChangesOrganization(t *testing.T) {
 		if err != nil || len(entries) == 0 {
 			t.Fatalf("no entry %s (%v)", action, err)
 		}
-		if e := entries[0]; e.Actor != operator.UID || e.Details["why"] != "ticket 7" || e.Object != made.String("uid") {
-			t.Errorf("%s is by %s of %s with %v", action, e.Actor, e.Object, e.Details)
+		if e := entries[0]; e.Person != operator.UID || e.Details["why"] != "ticket 7" || e.Object != made.String("uid") {
+			t.Errorf("%s is by %s of %s with %v", action, e.Person, e.Object, e.Details)
 		}
+	}
+}
+
+// TestLimitsTakeValuesOnly: a limitation of a request takes the values that the document names. A word of the command line is none: "default"
+// would erase the organization's own limitation.
+func TestLimitsTakeValuesOnly(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	at := operatorOrganizations + "/" + olga.Post(operatorOrganizations, because("name", "Acme")).Want(http.StatusCreated).String("uid")
+	olga.Post(at+"/limits", because("changeHostname", "custom")).Want(http.StatusNoContent)
+	s.SendUndocumented()
+	for _, value := range []any{"default", "", "on", []string{"custom"}, map[string]any{}} {
+		olga.Post(at+"/limits", because("changeHostname", value)).WantError(fault.ErrInvalid)
+	}
+	olga.Post(at+"/limits", because("users", 5, "changeHostname", "default")).WantError(fault.ErrInvalid)
+	for _, body := range []map[string]any{because("users", "default"), because("serviceEnabled", "off"), because("newTransferDrainRate", "1/60"), because("users", 1e20)} {
+		olga.Post(at+"/limits", body).WantError(fault.ErrInvalid)
+	}
+	if got := olga.Get(at).Want(http.StatusOK); got.String("limitations.changeHostname") != "custom" || len(got.Value("ownLimits").([]any)) != 2 {
+		t.Errorf("the limitations are %s", got.Body)
 	}
 }
 
@@ -253,7 +274,7 @@ func TestOperatorChangesMembers(t *testing.T) {
 	olga.Post(at+"/remove-member", because("person", "bob@example.com")).WantError(identity.ErrMemberNotFound)
 	for _, action := range []string{"member.set", "member.remove"} {
 		entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: action})
-		if err != nil || len(entries) == 0 || entries[0].Details["why"] != "ticket 7" || entries[0].Actor == entries[0].Target {
+		if err != nil || len(entries) == 0 || entries[0].Details["why"] != "ticket 7" || entries[0].Person == entries[0].Target {
 			t.Errorf("%s is %+v (%v)", action, entries, err)
 		}
 	}

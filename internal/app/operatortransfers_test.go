@@ -186,7 +186,7 @@ func TestOperatorChangesTransfer(t *testing.T) {
 	}
 	for action, why := range map[string]string{"transfer.update": "ticket 7", "transfer.revoke": "ticket 8", "receipt.erase": "ticket 9"} {
 		entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: action})
-		if err != nil || len(entries) != 1 || entries[0].Actor != operator.UID || entries[0].Details["why"] != why {
+		if err != nil || len(entries) != 1 || entries[0].Person != operator.UID || entries[0].Details["why"] != why {
 			t.Errorf("%s is %+v (%v)", action, entries, err)
 		}
 	}

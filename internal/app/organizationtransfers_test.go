@@ -120,7 +120,7 @@ func TestWhoSeesOrganizationLists(t *testing.T) {
 	s := testkit.New(t)
 	own, other := addFirm(t, s, "org.test", ""), addFirm(t, s, "other.test", "o")
 	uid := own.receive("bob")
-	if err := s.App.Identity.AddOperator(t.Context(), "bob@example.com"); err != nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "bob@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	operator := mintAccess(t, s, "bob@example.com", func(*token.Claims) {})
@@ -209,7 +209,7 @@ func TestAdministratorChangesTransfer(t *testing.T) {
 		}
 	}
 	// A server without the service for the organization extends nothing.
-	if err := s.App.Identity.SetLimits(t.Context(), "org.test", []string{"serviceEnabled=false"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{ServiceEnabled: identity.To(false)}); err != nil {
 		t.Fatal(err)
 	}
 	own.ann.Post(at+"/extend", map[string]any{"reason": "x", "days": 30}).WantError(transfer.ErrServiceDisabled)

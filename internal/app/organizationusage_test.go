@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
@@ -29,7 +30,7 @@ func TestUsageOverTime(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	own, other := addFirm(t, s, "org.test", ""), addFirm(t, s, "other.test", "o")
-	if err := s.App.Identity.SetLimits(t.Context(), "org.test", []string{"storageVolumeGb=5"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{StorageVolumeGB: identity.To(5.0)}); err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC).Sub(s.Clock.Now()))

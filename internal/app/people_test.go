@@ -102,7 +102,7 @@ func TestOperatorChangesPerson(t *testing.T) {
 	s := testkit.New(t)
 	olga, _ := s.SignUpOperator("olga@example.com")
 	ann, _ := s.SignUpOperator("ann@example.com") // with a second factor
-	if err := s.App.Identity.RemoveOperator(t.Context(), "ann@example.com"); err != nil {
+	if err := s.App.Identity.RemoveOperator(t.Context(), testkit.Command, "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	s.SignUpUnconfirmed("zoe@example.com")
@@ -165,8 +165,8 @@ func TestOperatorChangesPerson(t *testing.T) {
 		if err != nil || len(entries) == 0 {
 			t.Fatalf("no entry %s (%v)", action, err)
 		}
-		if e := entries[0]; e.Actor.String() != uid("olga@example.com") || e.Details["why"] != "ticket 7" || !e.Client.Address.IsValid() {
-			t.Errorf("%s is by %s with %v", action, e.Actor, e.Details)
+		if e := entries[0]; e.Person.String() != uid("olga@example.com") || e.Details["why"] != "ticket 7" || !e.Client.Address.IsValid() {
+			t.Errorf("%s is by %s with %v", action, e.Person, e.Details)
 		}
 	}
 }

@@ -23,8 +23,8 @@ type About struct {
 // ListAbout returns the entries that a selects. Each half scans the entries of the person.
 func ListAbout(ctx context.Context, q database.Querier, a About) ([]Record, error) {
 	half := func(condition string) string {
-		return `(SELECT id, at, actor, action, object, target, organization, json_build_object('Address', host(address), 'UserAgent', user_agent) AS client, details
-			FROM audit WHERE ` + condition + ` AND object = $2 AND action = ANY ($3) AND at >= $4 AND (at, id) < ($5, $6::bigint) ORDER BY at DESC, id DESC LIMIT $7)`
+		return `(SELECT ` + columns + ` FROM audit WHERE ` + condition + `
+			AND object = $2 AND action = ANY ($3) AND at >= $4 AND (at, id) < ($5, $6::bigint) ORDER BY at DESC, id DESC LIMIT $7)`
 	}
 	records, err := database.All[Record](ctx, q, "list audit", half("actor = $1")+` UNION ALL `+half("target = $1 AND actor IS DISTINCT FROM $1")+` ORDER BY at DESC, id DESC LIMIT $7`,
 		a.Person, a.Object, a.Actions, a.Since, a.Before, a.BeforeID, a.Limit)

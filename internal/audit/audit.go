@@ -6,23 +6,33 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // Entry is one recorded change.
 type Entry struct {
-	Actor        id.Person         // zero: unknown (a stranger, an operator's command, a job)
+	Actor
 	Action       string            // "resource.verb": session.login, password.change, transfer.confirm
 	Object       string            // uid or other name of the changed resource, never a key; may be empty
 	Target       id.Person         // affected person; zero: none but the actor
 	Organization id.Organization   // for which the actor acted; zero: none
-	Client       token.Client      // its address and user agent are stored
 	Details      map[string]string // further facts, by name; values that look like secrets are withheld
+}
+
+// Facts returns the details in one line, by name.
+func (e Entry) Facts() string {
+	facts := make([]string, 0, len(e.Details))
+	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
+		facts = append(facts, name+"="+e.Details[name])
+	}
+	return strings.Join(facts, "; ")
 }
 
 // Record is an entry as stored.
@@ -37,14 +47,16 @@ func (r Record) Sequence() int64 { return r.ID }
 
 // Append stores e in the transaction of q, in one statement.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
-	e = completed(ctx, e)
 	_, err := database.Exec(ctx, q, "audit "+e.Action, `
-		INSERT INTO audit (at, actor, action, object, target, organization, address, user_agent, details)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		now, database.Null(e.Actor), e.Action, plain(e.Object), database.Null(e.Target), database.Null(e.Organization),
-		database.Null(e.Client.Address.Unmap().WithZone("")), plain(e.Client.UserAgent), safe(e.Details))
+		INSERT INTO audit (at, kind, actor, action, object, target, organization, address, user_agent, details)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		now, e.Kind, database.Null(e.Person), e.Action, plain(e.Object), database.Null(e.Target), database.Null(e.Organization),
+		database.Null(e.Client.Address.Unmap().WithZone("")), plain(e.Client.UserAgent), safe(e.completed(e.Details)))
 	return err
 }
+
+// columns are the columns of a Record.
+const columns = `id, at, kind, actor AS person, action, object, target, organization, json_build_object('Address', host(address), 'UserAgent', user_agent) AS client, details`
 
 // Filter selects entries; its zero value selects the newest 100.
 type Filter struct {
@@ -114,8 +126,7 @@ func Pages[E interface{ Sequence() int64 }](filter Filter, read func(Filter) ([]
 
 // newest returns the statement for the newest entries that meet the condition.
 func newest(condition string) string {
-	return `SELECT id, at, actor, action, object, target, organization,
-			json_build_object('Address', host(address), 'UserAgent', user_agent) AS client, details
+	return `SELECT ` + columns + `
 		FROM audit
 		WHERE ` + condition + `
 			AND ($1 = '' OR action = $1 OR ($1 LIKE '%.' AND starts_with(action, $1)))

@@ -19,6 +19,9 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
+// job is an actor.
+var job = audit.Actor{Kind: audit.Job}
+
 var start = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 
 func open(t *testing.T) *database.DB {
@@ -53,15 +56,15 @@ func TestListReturnsWhatWasAppended(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	full := audit.Entry{
-		Actor: id.New[id.Person](), Action: "member.remove", Object: id.New[id.Organization]().String(),
+		Actor:  audit.Actor{Kind: audit.Operator, Person: id.New[id.Person](), Client: token.Client{Address: netip.MustParseAddr("2001:db8::7"), UserAgent: "curl/8"}},
+		Action: "member.remove", Object: id.New[id.Organization]().String(),
 		Target: id.New[id.Person](), Organization: id.New[id.Organization](),
-		Client:  token.Client{Address: netip.MustParseAddr("2001:db8::7"), UserAgent: "curl/8"},
 		Details: map[string]string{"roles": "Organization.Admin"},
 	}
-	appendAll(t, db, audit.Entry{Action: "job.run"}, full)
+	appendAll(t, db, audit.Entry{Actor: job, Action: "job.run"}, full)
 	want := []audit.Record{
 		{Entry: full, At: start.Add(time.Hour)},
-		{Entry: audit.Entry{Action: "job.run"}, At: start},
+		{Entry: audit.Entry{Actor: job, Action: "job.run"}, At: start},
 	}
 	opts := cmp.Options{
 		cmpopts.IgnoreFields(audit.Record{}, "ID"), cmpopts.EquateEmpty(),
@@ -77,10 +80,10 @@ func TestListFilters(t *testing.T) {
 	db := open(t)
 	ann, bob := id.New[id.Person](), id.New[id.Person]()
 	appendAll(t, db,
-		audit.Entry{Object: "0", Action: "session.login", Actor: ann},
-		audit.Entry{Object: "1", Action: "session.logout", Actor: ann},
-		audit.Entry{Object: "2", Action: "member.role", Actor: bob, Target: ann},
-		audit.Entry{Object: "3", Action: "session-policy.set", Actor: bob},
+		audit.Entry{Object: "0", Action: "session.login", Actor: audit.By(ann, token.Client{})},
+		audit.Entry{Object: "1", Action: "session.logout", Actor: audit.By(ann, token.Client{})},
+		audit.Entry{Object: "2", Action: "member.role", Actor: audit.By(bob, token.Client{}), Target: ann},
+		audit.Entry{Object: "3", Action: "session-policy.set", Actor: audit.By(bob, token.Client{})},
 	)
 	newest := list(t, db, audit.Filter{Limit: 1})[0]
 	for name, test := range map[string]struct {
@@ -112,7 +115,7 @@ func TestEntryGoesWithItsTransaction(t *testing.T) {
 	db := open(t)
 	errUndone := errors.New("undone")
 	err := db.InTx(t.Context(), func(tx database.Tx) error {
-		if err := audit.Append(t.Context(), tx, start, audit.Entry{Action: "settings.change"}); err != nil {
+		if err := audit.Append(t.Context(), tx, start, audit.Entry{Actor: job, Action: "settings.change"}); err != nil {
 			return err
 		}
 		return errUndone
@@ -131,7 +134,7 @@ func TestNothingSecretIsRecorded(t *testing.T) {
 	jwt := "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl"
 	appendAll(t, db, audit.Entry{
 		Action: "password.change", Object: "session " + jwt,
-		Client: token.Client{UserAgent: "bad\x00agent\n\xff " + jwt + strings.Repeat("ä", 1000)},
+		Actor: audit.By(id.Person{}, token.Client{UserAgent: "bad\x00agent\n\xff " + jwt + strings.Repeat("ä", 1000)}),
 		Details: map[string]string{
 			"newPassword": "hunter2", "reset_key": "abc", "recoveryCodes": "123", "Authorization": "x", "note": "Bearer " + jwt,
 			"monkey": "kept", "keyboard": "kept too",

@@ -40,7 +40,7 @@ func TestCleanDropsMonths(t *testing.T) {
 	}
 	write := func(object string, at time.Time) {
 		t.Helper()
-		if err := audit.Append(t.Context(), db.Pool, at, audit.Entry{Action: "a.b", Object: object}); err != nil {
+		if err := audit.Append(t.Context(), db.Pool, at, audit.Entry{Actor: job, Action: "a.b", Object: object}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // maxReason is the length of the reason for an operator's change, in bytes.
@@ -17,19 +18,22 @@ type Change struct {
 	Reason string `json:"reason"`
 }
 
-func (c *Change) stated() string { return c.Reason }
+// Stated implements Reasoned.
+func (c *Change) Stated() string { return c.Reason }
 
-// Reasoned is a Change or a struct that embeds it.
-type Reasoned interface{ stated() string }
+// Reasoned is the body of a change that needs a reason: a Change or a struct that embeds it.
+type Reasoned interface{ Stated() string }
 
-// DecodeChange reads the body of an operator's change into in. The request that it returns has the reason for the audit.
+// DecodeChange reads the body of a change into in. It returns the caller in this role, with the reason.
 // Errors: fault.ErrInvalid.
-func DecodeChange(r *http.Request, in Reasoned) (*http.Request, error) {
+func DecodeChange(r *http.Request, as audit.Kind, in Reasoned) (audit.Actor, error) {
+	by := audit.Of(token.CallerFrom(r.Context())).As(as)
 	if err := strictjson.Decode(r, in); err != nil {
-		return r, err
+		return by, err
 	}
-	if err := text.Required(in.stated(), maxReason); err != nil {
-		return r, fault.ErrInvalid.With("reason: " + err.Error())
+	by.Reason = in.Stated()
+	if err := text.Required(by.Reason, maxReason); err != nil {
+		return by, fault.ErrInvalid.With("reason: " + err.Error())
 	}
-	return r.WithContext(audit.Because(r.Context(), in.stated())), nil
+	return by, nil
 }

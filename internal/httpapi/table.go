@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -19,20 +20,20 @@ const (
 // tableBatch is how many rows of a table are encoded before they are sent.
 const tableBatch = 1000
 
-// Table answers with rows as CSV (RFC 4180), to be saved as a file of that name. The first row is the header. It streams: an error
-// after the first rows cuts the connection. Cells that begin a formula become text.
-func Table(w http.ResponseWriter, file string, head []string, rows iter.Seq2[[]string, error]) error {
+// Table answers with items as CSV (RFC 4180), to be saved as a file of that name. The first row is the header, row makes that of an item.
+// It streams: an error after the first rows cuts the connection. Cells that begin a formula become text.
+func Table[T any](w http.ResponseWriter, file string, head []string, items iter.Seq2[T, error], row func(T) []string) error {
 	header := w.Header()
 	header.Set("Content-Type", TypeCSV+"; charset=utf-8; header=present")
 	header.Set("Content-Disposition", `attachment; filename="`+file+`"`)
 	out := csv.NewWriter(w)
 	out.UseCRLF = true
-	batch := [][]string{inert(head)}
-	for row, err := range rows {
+	batch := [][]string{inert(slices.Clone(head))}
+	for item, err := range items {
 		if err != nil {
 			return err
 		}
-		batch = append(batch, inert(row))
+		batch = append(batch, inert(row(item)))
 		if len(batch) < tableBatch {
 			continue
 		}

@@ -59,14 +59,5 @@ const FactorRetention = 7 * 24 * time.Hour
 // Gigabyte is the unit of volumes, in bytes.
 const Gigabyte = 1_000_000_000
 
-// The plan that the free organization gets at the first start (contract 3.19). The limits of new transfers are a
-// setting.
-const (
-	PlanUsers         = 100_000
-	PlanVolume        = 1000 * Gigabyte // of transfers and of storage, each
-	PlanReceivers     = 100             // of one transfer
-	PlanMailboxGroups = 10
-)
-
 // NewOrganizationUsers is the limitation users of every other new organization. Its other limits are the plan's.
 const NewOrganizationUsers = 100

@@ -102,25 +102,6 @@ const (
 	HostnameCustom = "custom"   // any hostname
 )
 
-// Limits are the limitations of an organization ("Organization limitations" of the specification). Volumes are in
-// bytes.
-type Limits struct {
-	Organization              id.Organization
-	ServiceEnabled            bool
-	Users                     int
-	TransferVolumeBytes       int64
-	StorageVolumeBytes        int64
-	GDPRContract              bool
-	SecureSpaces              bool
-	MimeTypeFilter            bool
-	NewTransferLimit          int
-	NewTransferDrainRate      float64 // tokens per second
-	NewTransferReceiversLimit int
-	AdminPortal               bool
-	MailboxGroups             int
-	ChangeHostname            string
-}
-
 // Member is a person in an organization ("Member entry" of the specification).
 type Member struct {
 	UID         id.Person

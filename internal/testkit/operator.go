@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/postgres"
@@ -18,7 +19,7 @@ import (
 func (s *Server) SignUpOperator(email string) (p *Person, code func() string) {
 	s.T.Helper()
 	p = s.SignUp(email)
-	if err := s.App.Identity.AddOperator(s.T.Context(), email); err != nil {
+	if err := s.App.Identity.AddOperator(s.T.Context(), Command, email); err != nil {
 		s.T.Fatal(err)
 	}
 	code = p.withTOTP()
@@ -63,3 +64,6 @@ func (p *Person) uid() id.Person {
 	}
 	return uid
 }
+
+// Command is the actor of an operator's command.
+var Command = audit.Actor{Kind: audit.Command, Name: "tester"}

@@ -215,7 +215,7 @@ func TestTabsDoNotSignEachOtherOut(t *testing.T) {
 	if cookies := all("/auth/upgrade"); len(cookies) != 1 {
 		t.Errorf("parallel upgrades give %d tokens, want the same for all", len(cookies))
 	}
-	must(t, s.App.Identity.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}))
+	must(t, s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}))
 	if cookies := all("/auth/access"); len(cookies) != 1 { // each of them presents the graced token
 		t.Errorf("parallel calls of access give %d tokens, want the same for all", len(cookies))
 	}

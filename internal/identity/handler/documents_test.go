@@ -24,14 +24,14 @@ func TestDocument(t *testing.T) {
 	path := w.acme.path + "/documents?type=dataProcessing&domain=skp"
 	ops := w.s.App.Identity
 	w.ann.Get(path).WantError(identity.ErrNoSubscription)
-	must(t, ops.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "skp", Status: "past_due"}))
+	must(t, ops.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "skp", Status: "past_due"}))
 	w.ann.Get(path).WantError(identity.ErrNoSubscription)
-	must(t, ops.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "skp"}))
+	must(t, ops.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "skp"}))
 	incomplete := w.ann.Get(path).WantError(identity.ErrProfileIncomplete)
 	if !strings.Contains(incomplete.Details(), "city: is missing") || strings.Contains(incomplete.Details(), "name") {
 		t.Errorf("details are %s", incomplete.Details())
 	}
-	must(t, ops.SetOrganization(t.Context(), w.acme.uid, []string{"addressLine1=1 High Street", "city=London", "country=United Kingdom"}))
+	must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{AddressLine1: new("1 High Street"), City: new("London"), Country: new("United Kingdom")}))
 	file := w.ann.Get(path).Want(http.StatusOK)
 	if file.Header.Get("Content-Type") != "application/pdf" || file.Header.Get("Content-Disposition") != `attachment; filename="data-processing-agreement-skp.pdf"` ||
 		!bytes.HasPrefix(file.Body, []byte("%PDF-")) {
@@ -61,9 +61,9 @@ func TestDocument(t *testing.T) {
 	w.s.Stranger().With("Cookie", "acct="+w.amy.Access).Get(path).Want(http.StatusOK)
 	w.bob.Get(path).WantError(identity.ErrNotMember)
 
-	must(t, ops.SetOrganization(t.Context(), w.acme.uid, []string{"name=Emoji \U0001F9FF Ltd."}))
+	must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{Name: new("Emoji \U0001F9FF Ltd.")}))
 	w.ann.Get(path).WantError(identity.ErrProfileIncomplete)
-	must(t, ops.SetLimits(t.Context(), w.acme.uid, []string{"gdprContract=off"}))
+	must(t, ops.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{GDPRContract: identity.To(false)}))
 	w.ann.Get(path).WantError(identity.ErrNoContract)
 }
 
@@ -72,10 +72,10 @@ func TestDocumentInEveryLocale(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ops := w.s.App.Identity
-	must(t, ops.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "spaces"}))
+	must(t, ops.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "spaces"}))
 	seen := map[string]bool{}
 	for _, locale := range i18n.Locales() {
-		must(t, ops.SetOrganization(t.Context(), w.acme.uid, []string{"locale=" + locale, "addressLine1=1", "city=X", "country=Y"}))
+		must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{Locale: &locale, AddressLine1: new("1"), City: new("X"), Country: new("Y")}))
 		file := w.ann.Get(w.acme.path + "/documents?type=dataProcessing&domain=spaces").Want(http.StatusOK)
 		if all := extract(t, file.Body); seen[all] && all != "" {
 			t.Errorf("the document in %s equals that of another locale", locale)

@@ -52,7 +52,7 @@ type environmentResponse struct {
 	SupportContact      string                     `json:"supportContact"`
 	OrganizationProfile publicOrganizationResponse `json:"organizationProfile"`
 	OIDCSettings        oidcSettingsResponse       `json:"oidcSettings"`
-	Limitations         limitationsResponse        `json:"limitations"`
+	Limitations         map[string]any             `json:"limitations"`
 }
 
 type publicOrganizationResponse struct {
@@ -83,23 +83,6 @@ type oidcClientResponse struct {
 	Name     string `json:"name,omitempty"`
 }
 
-type limitationsResponse struct {
-	OrgUID                    id.Organization `json:"orgUid"`
-	ServiceEnabled            bool            `json:"serviceEnabled"`
-	Users                     int             `json:"users"`
-	TransferVolumeGB          float64         `json:"transferVolumeGb"`
-	StorageVolumeGB           float64         `json:"storageVolumeGb"`
-	GDPRContract              bool            `json:"gdprContract"`
-	SecureSpaces              bool            `json:"secureSpaces"`
-	MimeTypeFilter            bool            `json:"mimeTypeFilter"`
-	NewTransferLimit          int             `json:"newTransferLimit"`
-	NewTransferDrainRate      float64         `json:"newTransferDrainRate"`
-	NewTransferReceiversLimit int             `json:"newTransferReceiversLimit"`
-	AdminPortal               bool            `json:"adminPortal"`
-	MailboxGroups             int             `json:"mailboxGroups"`
-	ChangeHostname            string          `json:"changeHostname"`
-}
-
 // getEnvironment handles GET /environment and its aliases.
 func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	e, err := h.service.Environment(r.Context(), httpapi.Client(r.Context()))
@@ -114,7 +97,7 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
-	o, l, i := e.Organization, e.Limits, h.installation
+	o, i := e.Organization, h.installation
 	out := environmentResponse{
 		BaseURLID: h.hosts.URL(e.Host, h.base), BaseURLSKP: h.hosts.URL(e.Host, i.TransferBasePath), BaseURLDrive: i.DriveURL,
 		AvailableLocales: i18n.Locales(), OnPremises: i.OnPremises, ProductName: i.ProductName, ProductURL: i.ProductURL,
@@ -124,7 +107,7 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 			InactiveHostnames: o.Profile.InactiveHostnames, Assets: h.assets(e), MFARequired: o.MFARequired,
 		},
 		OIDCSettings: oidcSettingsResponse{RedirectURL: i.RedirectURL, Clients: make([]oidcClientResponse, len(e.Providers))},
-		Limitations:  limitationsFrom(l),
+		Limitations:  limitationsFrom(o.UID, e.Limits),
 	}
 	if out.OrganizationProfile.Name == "" {
 		out.OrganizationProfile.Name = i.ProductName // the member is required, but an organization may have no name yet
@@ -135,14 +118,12 @@ func (h *Handler) environmentFrom(e service.Environment) environmentResponse {
 	return out
 }
 
-func limitationsFrom(l identity.Limits) limitationsResponse {
-	const gigabyte = 1e9
-	return limitationsResponse{
-		OrgUID: l.Organization, ServiceEnabled: l.ServiceEnabled, Users: l.Users, TransferVolumeGB: float64(l.TransferVolumeBytes) / gigabyte,
-		StorageVolumeGB: float64(l.StorageVolumeBytes) / gigabyte, GDPRContract: l.GDPRContract, SecureSpaces: l.SecureSpaces,
-		MimeTypeFilter: l.MimeTypeFilter, NewTransferLimit: l.NewTransferLimit, NewTransferDrainRate: l.NewTransferDrainRate,
-		NewTransferReceiversLimit: l.NewTransferReceiversLimit, AdminPortal: l.AdminPortal, MailboxGroups: l.MailboxGroups, ChangeHostname: l.ChangeHostname,
+func limitationsFrom(o id.Organization, l identity.Limits) map[string]any {
+	out := map[string]any{"orgUid": o}
+	for _, x := range identity.Limitations() {
+		out[x.Name] = x.Of(l)
 	}
+	return out
 }
 
 // assets returns the public URLs of an organization's logo and theme. A URL changes with its content.

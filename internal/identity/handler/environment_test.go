@@ -20,9 +20,9 @@ func TestEnvironment(t *testing.T) {
 	s := testkit.New(t, testkit.Env("CONSIGN_PROVIDER_NAME", "Provider"), testkit.Env("CONSIGN_SUPPORT_CONTACT", "help@example.com"), testkit.Env("CONSIGN_RATE_LIMIT", "on"))
 	ann := s.SignUp("ann@example.com")
 	acme := createOrganization(ann, "Acme")
-	must(t, s.App.Identity.SetHostname(t.Context(), acme.uid, "old.acme.test"))
-	must(t, s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"))
-	must(t, s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=2.5", "newTransferDrainRate=1/30", "changeHostname=custom"}))
+	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "old.acme.test"))
+	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"))
+	must(t, s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{TransferVolumeGB: identity.To(2.5), NewTransferDrainRate: identity.To(1.0 / 30), ChangeHostname: identity.To("custom")}))
 	ann.Put(acme.path+"/theme", map[string]any{"primaryColor": "#112233"}).Want(http.StatusOK)
 	ann.With("Content-Type", "image/png").Put(acme.path+"/avatar", picture(t, 300, 200)).Want(http.StatusOK)
 

@@ -270,7 +270,7 @@ func TestUnclaimedEnds(t *testing.T) {
 	eva.As(eva.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 
 	all := post()
-	must(t, a.App.Identity.EndPersonSessions(t.Context(), eva.Email))
+	must(t, a.App.Identity.EndPersonSessions(t.Context(), testkit.Command, eva.Email))
 	all.claim().WantError(identity.ErrExternalPending)
 
 	gone := post()

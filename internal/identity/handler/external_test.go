@@ -200,9 +200,9 @@ func newFederatedOrganization(t *testing.T) federatedOrganization {
 	return federatedOrganization{federatedServer{s, idp, map[string]string{}}, admin.At(s), c}
 }
 
-func (w federatedOrganization) limit(users string) {
+func (w federatedOrganization) limit(users int) {
 	w.T.Helper()
-	if err := w.App.Identity.SetLimits(w.T.Context(), w.company.uid, []string{"users=" + users}); err != nil {
+	if err := w.App.Identity.SetLimits(w.T.Context(), testkit.Command, w.company.uid, identity.LimitsChange{Users: identity.To(users)}); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -246,7 +246,7 @@ func TestExternalJoinsOrganization(t *testing.T) {
 func TestExternalMemberLimit(t *testing.T) {
 	t.Parallel()
 	w := newFederatedOrganization(t)
-	w.limit("1")
+	w.limit(1)
 	raw := w.token("eva@example.com", nil)
 	if refused := w.implicit(raw).WantError(identity.ErrExternalMember); refused.Status != http.StatusUnauthorized {
 		t.Errorf("answered %d", refused.Status)
@@ -255,7 +255,7 @@ func TestExternalMemberLimit(t *testing.T) {
 	if n, err := a.App.Identity.CountPersons(t.Context()); err != nil || n != 1 {
 		t.Errorf("there are %d persons, %v, want 1: a refused login creates nobody", n, err)
 	}
-	w.limit("3")
+	w.limit(3)
 	var calls []func() (*testkit.Response, error)
 	for _, name := range strings.Fields("eva ida kim lea mia") {
 		raw := w.token(name+"@example.com", nil)
@@ -272,7 +272,7 @@ func TestExternalMemberLimit(t *testing.T) {
 func TestExternalSatisfiesFactor(t *testing.T) {
 	t.Parallel()
 	w := newFederatedOrganization(t)
-	must(t, w.App.Identity.SetOrganization(t.Context(), w.company.uid, []string{"mfaRequired=on"}))
+	must(t, w.App.Identity.SetOrganization(t.Context(), testkit.Command, w.company.uid, identity.OrganizationChange{MFARequired: new(true)}))
 	eva := w.login("eva@example.com", nil)
 	eva.Get(w.Transfer + "/mailbox").Want(http.StatusNotFound) // and not 403: only there is none
 	upgraded := eva.As(eva.ID).Post(w.Identity+"/auth/upgrade", nil).Want(http.StatusOK).String("token")
@@ -287,7 +287,7 @@ func TestExternalSatisfiesFactor(t *testing.T) {
 func TestExternalWrongHost(t *testing.T) {
 	t.Parallel()
 	w := newFederatedOrganization(t)
-	must(t, w.App.Identity.SetHostname(t.Context(), w.company.uid, "acme.example.org"))
+	must(t, w.App.Identity.SetHostname(t.Context(), testkit.Command, w.company.uid, "acme.example.org"))
 	raw := w.token("eva@example.com", nil)
 	refused := w.implicit(raw).WantError(identity.ErrWrongHost)
 	if link := refused.Header.Get("Link"); !strings.Contains(link, "//acme.example.org") || !strings.HasSuffix(link, `/oidc/auth/implicit>; rel="alternate"`) {
@@ -356,7 +356,7 @@ func TestExternalAtAnOrganizationsHost(t *testing.T) {
 		return at.Get(at.Server.Identity + "/profile").Want(http.StatusOK)
 	}
 	w := newFederatedOrganization(t)
-	must(t, w.App.Identity.SetHostname(t.Context(), w.company.uid, "acme.example.org"))
+	must(t, w.App.Identity.SetHostname(t.Context(), testkit.Command, w.company.uid, "acme.example.org"))
 	at := w.Stranger().With("Host", "acme.example.org")
 	if own, public := offered(at), offered(w.Stranger()); own != 2 || public != 1 { // one is for everybody
 		t.Errorf("%d providers are offered at the organization's host and %d elsewhere", own, public)
@@ -367,7 +367,7 @@ func TestExternalAtAnOrganizationsHost(t *testing.T) {
 
 	a := newFederatedServer(t)
 	acme := createOrganization(a.SignUp("ann@example.com"), "Acme")
-	must(t, a.App.Identity.SetHostname(t.Context(), acme.uid, "acme.example.org"))
+	must(t, a.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "acme.example.org"))
 	guest := a.Stranger().With("Host", "acme.example.org")
 	if n := offered(guest); n != 1 {
 		t.Errorf("%d providers are offered", n)

@@ -80,7 +80,7 @@ func TestCancelledSubscription(t *testing.T) {
 	expires := func(n service.NewSubscription) any {
 		t.Helper()
 		n.Domain, n.Product = "skp", "team"
-		must(t, s.App.Identity.Subscribe(t.Context(), acme.uid, n))
+		must(t, s.App.Identity.Subscribe(t.Context(), testkit.Command, acme.uid, n))
 		return ann.Get(acme.path).Want(http.StatusOK).Value("subscriptions.0.expiresAt")
 	}
 	if at := expires(service.NewSubscription{}); at != nil {
@@ -115,7 +115,7 @@ func TestSubscriptionWithoutProduct(t *testing.T) {
 		return ann.Get(acme.path + "/documents?type=dataProcessing&domain=skp").Status
 	}
 	subscribe := func(status string) {
-		must(t, s.App.Identity.Subscribe(t.Context(), acme.uid, service.NewSubscription{Domain: "skp", Status: status}))
+		must(t, s.App.Identity.Subscribe(t.Context(), testkit.Command, acme.uid, service.NewSubscription{Domain: "skp", Status: status}))
 	}
 	subscribe("")
 	if got := document(); got != http.StatusOK {
@@ -134,7 +134,7 @@ func TestSubscriptionWithoutProduct(t *testing.T) {
 	if got := document(); got != http.StatusForbidden {
 		t.Errorf("after the subscription was cancelled, a document answers %d", got)
 	}
-	err := s.App.Identity.Subscribe(t.Context(), acme.uid, service.NewSubscription{Domain: "skp", Name: "Team"})
+	err := s.App.Identity.Subscribe(t.Context(), testkit.Command, acme.uid, service.NewSubscription{Domain: "skp", Name: "Team"})
 	if !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a name without a product: %v", err)
 	}

@@ -58,7 +58,7 @@ func TestHostnames(t *testing.T) {
 	put := func(p map[string]any) *testkit.Response { t.Helper(); return w.ann.Put(path, p) }
 	limit := func(c company, value string) {
 		t.Helper()
-		must(t, ops.SetLimits(t.Context(), c.uid, []string{"changeHostname=" + value}))
+		must(t, ops.SetLimits(t.Context(), testkit.Command, c.uid, identity.LimitsChange{ChangeHostname: identity.To(value)}))
 	}
 
 	put(profileWith("acme.base.test")).WantError(identity.ErrHostnameRefused) // noChange
@@ -119,8 +119,8 @@ func TestCustomHostname(t *testing.T) {
 	dns := &zone{}
 	w := newWorld(t, testkit.DNS(dns.lookup))
 	path := w.acme.path + "/profile"
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"changeHostname=custom"}))
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.bolt.uid, []string{"changeHostname=custom"}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{ChangeHostname: identity.To("custom")}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.bolt.uid, identity.LimitsChange{ChangeHostname: identity.To("custom")}))
 	pending := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK)
 	link := verifyLink.FindStringSubmatch(pending.Header.Get("Link"))
 	if link == nil || pending.Value("hostname") != nil {
@@ -177,7 +177,7 @@ func TestHostnamesAfterSilentServer(t *testing.T) {
 		return dns.lookup(ctx, name)
 	}))
 	for _, c := range []company{w.acme, w.bolt} {
-		must(t, w.s.App.Identity.SetLimits(t.Context(), c.uid, []string{"changeHostname=custom"}))
+		must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, c.uid, identity.LimitsChange{ChangeHostname: identity.To("custom")}))
 	}
 	w.ann.Put(w.acme.path+"/profile", profileWith("files.acme.test")).Want(http.StatusOK)
 	w.s.Clock.Advance(time.Minute)
@@ -202,7 +202,7 @@ func TestMembersMoveToTheirHost(t *testing.T) {
 	w := newWorld(t)
 	w.ann.Put(w.s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
-	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "files.acme.test"))
+	must(t, w.s.App.Identity.SetHostname(t.Context(), testkit.Command, w.acme.uid, "files.acme.test"))
 	at := w.s.Stranger().With("Host", "files.acme.test")
 	poll.Until(t, "the move", func() bool { return at.Get(w.s.Transfer+"/public/mailbox/dr-ann").Status == http.StatusOK })
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusNotFound)

@@ -105,7 +105,7 @@ func TestSharedInvitation(t *testing.T) {
 	w := newWorld(t)
 	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated)
 	key := resp.String("key")
-	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
+	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), testkit.Command, "free", []string{"Service.Transfer.Use"})
 	must(t, err)
 	mine := w.dan.Get(w.s.Identity + "/invitations").Want(http.StatusOK)
 	if list := mine.Value("invitations").([]any); len(list) != 1 || mine.String("invitations.0.key") != free.Key || mine.Value("invitations.0.inviterUid") != nil ||
@@ -149,7 +149,7 @@ func TestUserLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	key := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{}}).Want(http.StatusCreated).String("key")
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"users=4"})) // two are in
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{Users: identity.To(4)})) // two are in
 	people := []*testkit.Person{w.dan}
 	for _, name := range []string{"eve", "fay", "gus", "hal", "ivy"} {
 		people = append(people, w.s.SignUp(name+"@example.com"))
@@ -164,6 +164,6 @@ func TestUserLimit(t *testing.T) {
 		t.Errorf("answers are %v", statuses)
 	}
 	w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "zoe@example.com", "roles": []string{}}).WantError(identity.ErrUserLimit)
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"users=default"}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{Users: identity.ToDefault[int]()}))
 	w.acme.invite(w.ann, "zoe@example.com")
 }

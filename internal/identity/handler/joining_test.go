@@ -16,7 +16,7 @@ import (
 func TestPublicInvitation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
+	must(t, w.s.App.Identity.SetHostname(t.Context(), testkit.Command, w.acme.uid, "acme.example.com"))
 	path := func(key string) string { return w.s.Identity + "/public/invitations/" + key }
 	key := w.acme.invite(w.ann, "eve@example.com", "Contract.Read")
 	stranger := w.s.Stranger()
@@ -73,7 +73,7 @@ func TestInvitationNamesTheInviter(t *testing.T) {
 func TestSignUpFromAnInvitation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must(t, w.s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
+	must(t, w.s.App.Identity.SetHostname(t.Context(), testkit.Command, w.acme.uid, "acme.example.com"))
 	w.acme.invite(w.ann, "eve@example.com", identity.RoleTransferUse)
 	link := w.s.Mail.Wait(t, "eve@example.com", "/invitation/", 1)
 	key := link.Key(t, "/invitation/")
@@ -129,7 +129,7 @@ func TestAcceptAndLeave(t *testing.T) {
 	in := func(p *testkit.Person) string {
 		return p.Get(w.s.Identity + "/profile").String("membership.organization.uid")
 	}
-	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), "free", []string{"Service.Transfer.Use"})
+	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), testkit.Command, "free", []string{"Service.Transfer.Use"})
 	must(t, err)
 	useTokens(w.dan, accept(w.dan, free.Key, nil).Want(http.StatusNoContent))
 	key := w.acme.invite(w.ann, "dan@example.com", "Contract.Read")
@@ -155,7 +155,7 @@ func TestAcceptAndLeave(t *testing.T) {
 	own := w.cat.Post(w.cord.path+"/invitations", map[string]any{"shared": true, "roles": []string{}}).Want(http.StatusCreated).String("key")
 	accept(w.cid, own, true).WantError(identity.ErrStillMember)
 	// A full organization: nothing is left.
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.cord.uid, []string{"users=2"}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.cord.uid, identity.LimitsChange{Users: identity.To(2)}))
 	accept(w.ben, own, true).WantError(identity.ErrUserLimit)
 	if in(w.ben) != w.bolt.uid {
 		t.Errorf("ben is in %s", in(w.ben))

@@ -3,12 +3,8 @@
 package handler
 
 import (
-	"iter"
-	"maps"
 	"math"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -48,7 +44,7 @@ func auditPersonFrom(p id.Person, m identity.Member) *auditPerson {
 func auditEntryFrom(e service.OrganizationEntry) auditEntryResponse {
 	return auditEntryResponse{
 		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Details: e.Details,
-		Actor: auditPersonFrom(e.Actor, e.ActorMember), Target: auditPersonFrom(e.Target, e.TargetMember),
+		Actor: auditPersonFrom(e.Person, e.ActorMember), Target: auditPersonFrom(e.Target, e.TargetMember),
 	}
 }
 
@@ -71,7 +67,7 @@ func (h *Handler) getOrganizationAudit(w http.ResponseWriter, r *http.Request) e
 	}
 	switch format {
 	case "csv":
-		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(entries))
+		return httpapi.Table(w, "audit.csv", auditHead, entries, auditRow)
 	case "jsonl":
 		return httpapi.Lines(w, "audit.jsonl", entries, auditEntryFrom)
 	}
@@ -100,22 +96,7 @@ func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 // auditHead is the header of the audit log as CSV.
 var auditHead = []string{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details"}
 
-// auditRows returns entries as rows of CSV.
-func auditRows(entries iter.Seq2[service.OrganizationEntry, error]) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		for e, err := range entries {
-			if !yield(auditRow(e), err) {
-				return
-			}
-		}
-	}
-}
-
 func auditRow(e service.OrganizationEntry) []string {
-	details := make([]string, 0, len(e.Details))
-	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
-		details = append(details, name+"="+e.Details[name])
-	}
 	uid := func(p id.Person) string {
 		if p.IsZero() {
 			return ""
@@ -123,7 +104,7 @@ func auditRow(e service.OrganizationEntry) []string {
 		return p.String()
 	}
 	return []string{
-		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, uid(e.Actor), e.ActorMember.Name, e.ActorMember.Email,
-		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, strings.Join(details, "; "),
+		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, uid(e.Person), e.ActorMember.Name, e.ActorMember.Email,
+		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, e.Facts(),
 	}
 }

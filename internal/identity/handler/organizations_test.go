@@ -63,11 +63,11 @@ func TestCreateLeavesFree(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	must(t, s.App.Identity.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}))
+	must(t, s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}))
 	ann = ann.Login()
 	ann.Post(s.Identity+"/organizations", nil).WantError(identity.ErrLastAdmin)
 	s.SignUp("bob@example.com")
-	must(t, s.App.Identity.SetMember(t.Context(), "free", "bob@example.com", []string{identity.RoleOrganizationAdmin}))
+	must(t, s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "bob@example.com", []string{identity.RoleOrganizationAdmin}))
 	acme := createOrganization(ann, "Acme")
 	if got := ann.Get(s.Identity + "/profile").String("membership.organization.uid"); got != acme.uid {
 		t.Errorf("the organization is %s, want %s", got, acme.uid)
@@ -109,7 +109,7 @@ func TestDeleteOrganization(t *testing.T) {
 	}
 	w.ben.Get(w.bolt.path).Want(http.StatusOK)
 
-	must(t, w.s.App.Identity.SetMember(t.Context(), "free", "dan@example.com", []string{identity.RoleOrganizationAdmin}))
+	must(t, w.s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "dan@example.com", []string{identity.RoleOrganizationAdmin}))
 	dan := w.dan.Login()
 	free := dan.Get(w.s.Identity + "/profile").String("membership.organization.uid")
 	dan.Delete(w.s.Identity + "/organizations/" + free).WantError(identity.ErrFreeOrganization)
@@ -193,7 +193,7 @@ func TestOrganizationProfile(t *testing.T) {
 			t.Errorf("%s is not reported as missing: %s", m, missing.Details())
 		}
 	}
-	must(t, w.s.App.Identity.Subscribe(t.Context(), w.acme.uid, service.NewSubscription{Domain: "skp", Product: "business", Name: "Business"}))
+	must(t, w.s.App.Identity.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "skp", Product: "business", Name: "Business"}))
 	org := w.amy.Get(w.acme.path).Want(http.StatusOK)
 	if org.String("subscriptions.0.domain") != "skp" || org.String("subscriptions.0.status") != "active" || org.Value("subscriptions.0.expiresAt") != nil {
 		t.Errorf("the organization is %s", org.Body)
@@ -206,7 +206,7 @@ func TestForeignOrganization(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	acme := w.acme.path
-	must(t, w.s.App.Identity.SetOrganization(t.Context(), w.acme.uid, []string{"city=Secretville"}))
+	must(t, w.s.App.Identity.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{City: new("Secretville")}))
 	invitation := w.acme.invite(w.ann, "eve@example.com")
 	amy := "/members/" + uid(t, w.amy.ID).String()
 	routes := []struct{ method, path, body string }{
@@ -252,7 +252,7 @@ func TestTheme(t *testing.T) {
 func TestSecondFactorRequired(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must(t, w.s.App.Identity.SetOrganization(t.Context(), w.acme.uid, []string{"mfaRequired=on"}))
+	must(t, w.s.App.Identity.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{MFARequired: new(true)}))
 	poll.Until(t, "the end of access", func() bool { return w.amy.Get(w.acme.path).Status == http.StatusUnauthorized })
 	w.amy.Refresh()
 	for _, path := range []string{w.acme.path, w.acme.path + "/profile", w.s.Identity + "/invitations", w.s.Transfer + "/mailbox"} {

@@ -40,8 +40,8 @@ func (h *Handler) putSecurity(w http.ResponseWriter, r *http.Request) error {
 }
 
 type organizationLimitsResponse struct {
-	Members     int                 `json:"members"`
-	Limitations limitationsResponse `json:"limitations"`
+	Members     int            `json:"members"`
+	Limitations map[string]any `json:"limitations"`
 }
 
 // getOrganizationLimits handles GET /organizations/{uid}/limits.
@@ -54,5 +54,5 @@ func (h *Handler) getOrganizationLimits(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, organizationLimitsResponse{Members: l.Members, Limitations: limitationsFrom(l.Limits)})
+	return httpapi.JSON(w, http.StatusOK, organizationLimitsResponse{Members: l.Members, Limitations: limitationsFrom(o, l.Limits)})
 }

@@ -87,7 +87,7 @@ func TestExternalAdministratorRequiresSecondFactor(t *testing.T) {
 func TestOrganizationLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must(t, w.s.App.Identity.SetLimits(t.Context(), w.acme.uid, []string{"users=7", "changeHostname=custom", "storageVolumeGb=2.5"}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{Users: identity.To(7), ChangeHostname: identity.To("custom"), StorageVolumeGB: identity.To(2.5)}))
 	got := w.ann.Get(w.acme.path + "/limits").Want(http.StatusOK)
 	if got.Value("members") != 2.0 || got.Value("limitations.users") != 7.0 || got.Value("limitations.changeHostname") != "custom" || got.Value("limitations.storageVolumeGb") != 2.5 {
 		t.Errorf("%s", got.Body)

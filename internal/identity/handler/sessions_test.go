@@ -246,8 +246,8 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.s
-	must(t, s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
-	must(t, s.App.Identity.SetHostname(t.Context(), w.bolt.uid, "other.example.com"))
+	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, w.acme.uid, "acme.example.com"))
+	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, w.bolt.uid, "other.example.com"))
 	other := s.Stranger().With("Host", "other.example.com")
 	resp := other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
 	if link := resp.Header.Get("Link"); !strings.Contains(link, "//acme.example.com") || !strings.HasSuffix(link, s.Identity+`/auth/login>; rel="alternate"`) {
@@ -293,7 +293,7 @@ func TestConfirmationLeadsBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	s := w.s
-	must(t, s.App.Identity.SetHostname(t.Context(), w.acme.uid, "acme.example.com"))
+	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, w.acme.uid, "acme.example.com"))
 	leads := func(address string, n int, host string) string {
 		t.Helper()
 		m := s.Mail.Wait(t, address, "/confirm/", n)

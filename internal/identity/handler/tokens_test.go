@@ -69,7 +69,7 @@ func TestRolesReachTheToken(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	if err := s.App.Identity.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}); err != nil {
+	if err := s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })

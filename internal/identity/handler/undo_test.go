@@ -354,7 +354,7 @@ func TestOperatorsFactorResetIsMailed(t *testing.T) {
 	t.Parallel()
 	w := newTakeover(t)
 	code := withTOTP(t, w.Server, w.hand)
-	must(t, w.App.Identity.ResetFactors(t.Context(), annsAddress))
+	must(t, w.App.Identity.ResetFactors(t.Context(), testkit.Command, annsAddress))
 	if !w.undone(w.key(annsAddress, "app was removed")) {
 		t.Error("the link undoes nothing")
 	}

@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +71,8 @@ type OrganizationState struct {
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) OrganizationState(ctx context.Context, o id.Organization) (OrganizationState, error) {
 	var own strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(limitColumns)) {
-		own.WriteString(`CASE WHEN l.` + limitColumns[name] + ` IS NOT NULL THEN '` + name + `' END, `)
+	for _, l := range identity.Limitations() {
+		own.WriteString(`CASE WHEN l.` + l.Column + ` IS NOT NULL THEN '` + l.Name + `' END, `)
 	}
 	return database.One[OrganizationState](ctx, s.q, "read state of organization", identity.ErrOrganizationNotFound, `
 		SELECT o.created_at, (SELECT count(*) FROM identity.memberships m WHERE m.organization = o.uid) AS members,

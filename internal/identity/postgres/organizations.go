@@ -39,38 +39,6 @@ func (s *Store) TimeZone(ctx context.Context, o id.Organization) (string, error)
 		SELECT time_zone FROM identity.organizations WHERE uid = $1`, o)
 }
 
-// NewFreeOrganization is the input of InsertFreeOrganization.
-type NewFreeOrganization struct {
-	UID       id.Organization
-	Name      string
-	Locale    string
-	TimeZone  string
-	CreatedAt time.Time
-	Users     int // this and the following: the limitations of contract 3.19
-	Transfer  int64
-	Storage   int64
-	Transfers int
-	Drain     float64
-	Receivers int
-	Groups    int
-}
-
-// InsertFreeOrganization stores the free organization with its plan. Call it only when there is none.
-func (s *Store) InsertFreeOrganization(ctx context.Context, n NewFreeOrganization) error {
-	_, err := database.Exec(ctx, s.q, "insert free organization", `
-		WITH organization AS (
-			INSERT INTO identity.organizations (uid, free, name, locale, time_zone, created_at, updated_at)
-			VALUES ($1, true, $2, $3, $4, $5, $5)
-		)
-		INSERT INTO identity.limits (organization, service_enabled, users, transfer_volume_bytes, storage_volume_bytes, gdpr_contract,
-		    secure_spaces, mime_type_filter, new_transfer_limit, new_transfer_drain_rate, new_transfer_receivers_limit, admin_portal,
-		    mailbox_groups, change_hostname)
-		VALUES ($1, true, $6, $7, $8, true, false, true, $9, $10, $11, false, $12, 'noChange')`,
-		n.UID, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users, n.Transfer, n.Storage, n.Transfers, n.Drain,
-		n.Receivers, n.Groups)
-	return err
-}
-
 // LockOrganizations locks the rows of organizations in the order of their uids until the transaction ends. Their
 // members and administrators cannot change meanwhile. Take it before any lock on a person. It ignores uids that do not
 // exist.
@@ -83,21 +51,18 @@ func (s *Store) LockOrganizations(ctx context.Context, list ...id.Organization) 
 // NewOrganization is the input of InsertOrganization. The rest of the profile is unset.
 type NewOrganization struct {
 	UID       id.Organization
+	Free      bool
 	Name      string // empty: unset
 	Locale    string
 	TimeZone  string
-	Users     int // limitation users; the other limitations come from the free organization's plan
 	CreatedAt time.Time
 }
 
-// InsertOrganization stores an organization without members and hostnames.
+// InsertOrganization stores an organization without members, hostnames and limitations of its own.
 func (s *Store) InsertOrganization(ctx context.Context, n NewOrganization) error {
 	_, err := database.Exec(ctx, s.q, "insert organization", `
-		WITH organization AS (
-			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $5)
-		)
-		INSERT INTO identity.limits (organization, users) VALUES ($1, $6)`,
-		n.UID, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Users)
+		INSERT INTO identity.organizations (uid, free, name, locale, time_zone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)`,
+		n.UID, n.Free, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt)
 	return err
 }
 

@@ -126,7 +126,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 		if session, err = s.beginSession(ctx, tx, c, newSession{person: person, epoch: 1, level: identity.LevelUnverified}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: c})
+		return s.record(ctx, tx, audit.Entry{Actor: audit.By(person, c), Action: "person.signup", Object: person.String(), Target: person})
 	})
 	if errors.Is(err, identity.ErrAddressInUse) {
 		err = identity.ErrSignupAddressInUse.Because(err)
@@ -177,7 +177,7 @@ func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string,
 			continue
 		}
 		if h.Only {
-			if _, err := s.erase(ctx, tx, h.Person, token.Caller{}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+			if _, err := s.erase(ctx, tx, h.Person, audit.Actor{Kind: audit.Job}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
 				return err
 			}
 			continue
@@ -201,7 +201,7 @@ const mostCounted = 10_000
 
 // erase deletes a person's data in this domain, revokes its tokens, and calls the hooks.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) (lost belongings, err error) {
+func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, reason string) (lost belongings, err error) {
 	epoch, err := tx.ErasePerson(ctx, p, s.now())
 	if err != nil {
 		return lost, err
@@ -215,7 +215,7 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 		}
 	}
 	return lost, s.record(ctx, tx, audit.Entry{
-		Actor: by.Person, Action: "person.delete", Object: p.String(), Target: p, Client: by.Client, Details: map[string]string{"reason": reason},
+		Actor: by, Action: "person.delete", Object: p.String(), Target: p, Details: map[string]string{"reason": reason},
 	})
 }
 

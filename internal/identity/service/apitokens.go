@@ -221,7 +221,7 @@ func (s *Service) RevokeAPIToken(ctx context.Context, caller token.Caller, uid i
 
 func (s *Service) recordAPIToken(ctx context.Context, tx *postgres.Store, caller token.Caller, t identity.APIToken, action string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: t.UID.String(), Target: t.Person, Organization: t.Organization, Client: caller.Client,
+		Actor: audit.Of(caller), Action: action, Object: t.UID.String(), Target: t.Person, Organization: t.Organization,
 		Details: map[string]string{"name": t.Name, "scopes": strings.Join(t.Scopes, " ")},
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -118,7 +119,7 @@ func TestResealOfKeptSecrets(t *testing.T) {
 	k := newKit(t, func(s *service.Settings) { s.Undo = 7 * 24 * time.Hour })
 	ann := k.access(k.person("ann@example.com"))
 	secret := k.totp(ann.Person)
-	must(t, k.ResetFactors(t.Context(), "ann@example.com"))
+	must(t, k.ResetFactors(t.Context(), testkit.Command, "ann@example.com"))
 	moving := openKit(t, k.url, testSealer(t, "n", "k"))
 	for _, want := range []int{1, 0} {
 		if n, _, err := moving.Reseal(t.Context()); err != nil || n != want {

@@ -71,7 +71,7 @@ func (s *Service) DeleteOrganizationAvatar(ctx context.Context, caller token.Cal
 }
 
 func (s *Service) avatarChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) error {
-	if err := s.recordOf(ctx, tx, caller, o, "organization.avatar", nil); err != nil {
+	if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.avatar", nil); err != nil {
 		return err
 	}
 	return s.announceToMembers(ctx, tx, o, avatarUpdated)

@@ -74,13 +74,16 @@ func (s *Service) BootstrapOnce(ctx context.Context) error {
 // createFree stores the free organization with its plan.
 func (s *Service) createFree(ctx context.Context, tx *postgres.Store) (id.Organization, error) {
 	free := id.New[id.Organization]()
-	err := tx.InsertFreeOrganization(ctx, postgres.NewFreeOrganization{
-		UID: free, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now(),
-		Users: identity.PlanUsers, Transfer: identity.PlanVolume, Storage: identity.PlanVolume, Receivers: identity.PlanReceivers,
-		Groups: identity.PlanMailboxGroups, Transfers: s.settings.NewTransfers.Capacity, Drain: s.settings.NewTransfers.PerSecond,
-	})
+	plan, err := identity.FreePlan(s.settings.NewTransfers.Capacity, s.settings.NewTransfers.PerSecond).Columns()
 	if err != nil {
 		return free, err
 	}
-	return free, s.record(ctx, tx, audit.Entry{Action: "organization.create", Object: free.String(), Organization: free})
+	n := postgres.NewOrganization{UID: free, Free: true, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now()}
+	if err := tx.InsertOrganization(ctx, n); err != nil {
+		return free, err
+	}
+	if err := tx.SetLimits(ctx, free, plan); err != nil {
+		return free, err
+	}
+	return free, s.recordOf(ctx, tx, audit.Actor{Kind: audit.Job}, free, "organization.create", nil)
 }

@@ -220,7 +220,7 @@ func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c 
 		return b, nil, err
 	}
 	return b, nil, s.record(ctx, tx, audit.Entry{
-		Actor: b.Person, Action: "session.login", Object: b.SID.String(), Target: b.Person, Organization: b.Organization, Client: c,
+		Actor: audit.By(b.Person, c), Action: "session.login", Object: b.SID.String(), Target: b.Person, Organization: b.Organization,
 		Details: map[string]string{"factor": "device", "program": d.Name},
 	})
 }

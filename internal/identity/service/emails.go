@@ -200,7 +200,7 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 		if err := s.mailVerification(ctx, tx, v); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "email.verification", Object: address, Target: caller.Person, Client: caller.Client})
+		return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "email.verification", Object: address, Target: caller.Person})
 	})
 	return err
 }
@@ -268,7 +268,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 				return err
 			}
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "email.verify", Object: address, Target: caller.Person, Client: caller.Client})
+		return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "email.verify", Object: address, Target: caller.Person})
 	})
 	switch {
 	case errors.Is(err, identity.ErrAddressInUse), errors.Is(err, identity.ErrPersonNotFound):

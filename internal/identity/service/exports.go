@@ -106,7 +106,7 @@ func (s *Service) settleExport(ctx context.Context, d postgres.DueDelivery, o po
 			return err
 		}
 		return s.record(ctx, tx, audit.Entry{
-			Action: "webhook.export", Object: d.Subject, Target: w.Person, Organization: w.Organization,
+			Actor: audit.Actor{Kind: audit.Job}, Action: "webhook.export", Object: d.Subject, Target: w.Person, Organization: w.Organization,
 			Details: map[string]string{"host": hostOf(w.URL), "webhook": w.UID.String()},
 		})
 	})

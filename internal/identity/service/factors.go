@@ -275,3 +275,43 @@ func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 		return s.recordOwn(ctx, tx, by, "factor.guesses", by.Person.String(), nil)
 	})
 }
+
+// resealBatch is how many secrets one query returns.
+const resealBatch = 500
+
+// Reseal encrypts every TOTP secret, and every secret of a webhook, of the previous secret key with the current one. It returns how many
+// it has changed.
+func (s *Service) Reseal(ctx context.Context) (factors, webhooks int, err error) {
+	if factors, err = s.resealFactors(ctx); err != nil {
+		return factors, 0, err
+	}
+	webhooks, err = s.resealWebhooks(ctx)
+	return factors, webhooks, err
+}
+
+func (s *Service) resealFactors(ctx context.Context) (resealed int, err error) {
+	var after postgres.Sealed
+	for {
+		batch, err := s.store.SealedAfter(ctx, after, resealBatch)
+		if err != nil {
+			return resealed, err
+		}
+		for _, b := range batch {
+			after = b
+			fresh, err := s.secrets.Renew(b.Secret, b.UID.UUID[:])
+			switch {
+			case err != nil:
+				return resealed, fmt.Errorf("open TOTP secret %s: %w", b.UID, err)
+			case fresh == nil:
+				continue
+			}
+			if err := s.store.ReplaceSealed(ctx, b, fresh); err != nil {
+				return resealed, err
+			}
+			resealed++
+		}
+		if len(batch) < resealBatch {
+			return resealed, nil
+		}
+	}
+}

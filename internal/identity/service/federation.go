@@ -108,7 +108,7 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 		return id.Person{}, err
 	}
 	return person, s.record(ctx, tx, audit.Entry{
-		Actor: person, Action: "person.signup", Object: person.String(), Target: person, Client: from.Client,
+		Actor: audit.By(person, from.Client), Action: "person.signup", Object: person.String(), Target: person,
 		Details: map[string]string{"provider": ext.Provider},
 	})
 }
@@ -145,7 +145,7 @@ func (s *Service) joinFederated(ctx context.Context, tx *postgres.Store, c token
 		return err
 	}
 	return s.privilegesChanged(ctx, tx, privilegeChange{
-		by: token.Caller{Person: p, Client: c}, organization: o, person: p, epoch: epoch, action: "member.join", roles: externalMemberRoles,
+		by: audit.By(p, c), organization: o, person: p, epoch: epoch, action: "member.join", roles: externalMemberRoles,
 		grace: true, membership: true,
 	})
 }

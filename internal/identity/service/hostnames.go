@@ -245,7 +245,7 @@ func (s *Service) VerifyHostnames(ctx context.Context) error {
 		if !s.hasTXTRecord(ctx, c) {
 			continue
 		}
-		err := s.setHostname(ctx, c.Organization, func(tx *postgres.Store, o identity.OrganizationDetails) error {
+		err := s.setHostname(ctx, audit.Actor{Kind: audit.Job}, c.Organization, func(tx *postgres.Store, o identity.OrganizationDetails) error {
 			_, err := s.takeHostname(ctx, tx, o, c.Host, c)
 			return err
 		})
@@ -257,7 +257,7 @@ func (s *Service) VerifyHostnames(ctx context.Context) error {
 }
 
 // setHostname calls change with the hostnames and the organization locked, and announces the change to the members.
-func (s *Service) setHostname(ctx context.Context, organization id.Organization, change func(tx *postgres.Store, o identity.OrganizationDetails) error) error {
+func (s *Service) setHostname(ctx context.Context, by audit.Actor, organization id.Organization, change func(tx *postgres.Store, o identity.OrganizationDetails) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHosts(ctx); err != nil {
 			return err
@@ -272,7 +272,7 @@ func (s *Service) setHostname(ctx context.Context, organization id.Organization,
 		if err := change(tx, o); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, audit.Entry{Action: "organization.host", Object: o.UID.String(), Organization: o.UID}); err != nil {
+		if err := s.recordOf(ctx, tx, by, o.UID, "organization.host", nil); err != nil {
 			return err
 		}
 		return s.announceToMembers(ctx, tx, o.UID, profileUpdated)

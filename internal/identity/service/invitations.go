@@ -123,7 +123,7 @@ func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller to
 	if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
 		return err
 	}
-	return s.recordOf(ctx, tx, caller, o, "organization.leave", nil)
+	return s.recordOf(ctx, tx, audit.Of(caller), o, "organization.leave", nil)
 }
 
 // isKey reports whether key has the form of an invitation's key. The database compares these keys as text, not by hash.
@@ -194,18 +194,18 @@ func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o i
 		return invitation, err
 	}
 	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
-		invitation, err = s.invite(ctx, tx, caller, o, in)
+		invitation, err = s.invite(ctx, tx, administrator(caller), o, in)
 		return err
 	})
 	return invitation, err
 }
 
-func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, in NewInvitation) (identity.Invitation, error) {
+func (s *Service) invite(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, in NewInvitation) (identity.Invitation, error) {
 	if err := s.checkUserLimit(ctx, tx, o); err != nil {
 		return identity.Invitation{}, err
 	}
 	n := postgres.NewInvitation{
-		Key: seal.NewKey(), Organization: o, Address: in.Address, Roles: in.Roles, Inviter: caller.Person, CreatedAt: s.now(),
+		Key: seal.NewKey(), Organization: o, Address: in.Address, Roles: in.Roles, Inviter: by.Person, CreatedAt: s.now(),
 	}
 	if !in.Shared {
 		n.ExpiresAt = s.now().Add(s.settings.Invitation)
@@ -227,7 +227,7 @@ func (s *Service) invite(ctx context.Context, tx *postgres.Store, caller token.C
 			return identity.Invitation{}, err
 		}
 	}
-	return invitation, s.recordInvitation(ctx, tx, caller, o, "invitation.create", in.Address, in.Roles)
+	return invitation, s.recordInvitation(ctx, tx, by, o, "invitation.create", in.Address, in.Roles)
 }
 
 // mailInvitation queues the mail to the invited address. It is in the organization's language, since the reader's
@@ -260,15 +260,15 @@ func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o i
 		if err != nil {
 			return err
 		}
-		return s.recordInvitation(ctx, tx, caller, o, "invitation.revoke", address, nil)
+		return s.recordInvitation(ctx, tx, administrator(caller), o, "invitation.revoke", address, nil)
 	})
 }
 
 // recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants
 // membership.
-func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action, address string, roles []string) error {
+func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action, address string, roles []string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: cmp.Or(address, "shared"), Organization: o, Client: caller.Client,
+		Actor: by, Action: action, Object: cmp.Or(address, "shared"), Organization: o,
 		Details: map[string]string{"roles": strings.Join(roles, " ")},
 	})
 }

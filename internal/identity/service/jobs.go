@@ -7,10 +7,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/jobs"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
@@ -78,7 +78,7 @@ func (s *Service) removeOverdue(ctx context.Context, o postgres.Overdue) error {
 			return err
 		}
 		if o.Only {
-			_, err := s.erase(ctx, tx, o.Person, token.Caller{}, "address never verified")
+			_, err := s.erase(ctx, tx, o.Person, audit.Actor{Kind: audit.Job}, "address never verified")
 			return err
 		}
 		return tx.DeleteAddress(ctx, o.Person, o.Address)

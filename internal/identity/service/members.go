@@ -192,7 +192,7 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 		return err
 	}
 	return s.privilegesChanged(ctx, tx, privilegeChange{
-		by: caller, organization: o, person: m.UID, epoch: epoch, action: "member.roles", roles: m.Roles, grace: true,
+		by: administrator(caller), organization: o, person: m.UID, epoch: epoch, action: "member.roles", roles: m.Roles, grace: true,
 	})
 }
 
@@ -211,12 +211,12 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 		if _, err := tx.Member(ctx, o, p); err != nil {
 			return err
 		}
-		return s.endMembership(ctx, tx, caller, o, p)
+		return s.endMembership(ctx, tx, administrator(caller), o, p)
 	})
 }
 
 // endMembership deletes an existing membership, ends the member's sessions, and mails the member.
-func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by token.Caller, o id.Organization, p id.Person) error {
+func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, p id.Person) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func checkRoles(problems *fault.Problems, roles []string) []string {
 
 // privilegeChange is a change of a person's membership or roles that the person did not make.
 type privilegeChange struct {
-	by           token.Caller // zero: an operator
+	by           audit.Actor
 	organization id.Organization
 	person       id.Person
 	epoch        int64  // access tokens of a lower epoch are revoked
@@ -271,7 +271,7 @@ func (s *Service) privilegesChanged(ctx context.Context, tx *postgres.Store, c p
 		}
 	}
 	if err := s.record(ctx, tx, audit.Entry{
-		Actor: c.by.Person, Action: c.action, Object: c.person.String(), Target: c.person, Organization: c.organization, Client: c.by.Client,
+		Actor: c.by, Action: c.action, Object: c.person.String(), Target: c.person, Organization: c.organization,
 		Details: map[string]string{"roles": strings.Join(c.roles, " ")},
 	}); err != nil {
 		return err
@@ -303,7 +303,7 @@ func (s *Service) ownMembershipChanged(ctx context.Context, tx *postgres.Store, 
 			return nil, err
 		}
 	}
-	if err := s.recordOf(ctx, tx, caller, o, action, nil); err != nil {
+	if err := s.recordOf(ctx, tx, audit.Of(caller), o, action, nil); err != nil {
 		return nil, err
 	}
 	return issued, s.endAccess(ctx, tx, caller.Person, epoch)

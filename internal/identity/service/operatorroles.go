@@ -18,22 +18,22 @@ func (s *Service) IsOperator(ctx context.Context, p id.Person) (bool, error) {
 
 // AddOperator makes a person an operator of the installation.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) AddOperator(ctx context.Context, reference string) error {
-	return s.changeOperator(ctx, reference, "operator.add", func(tx *postgres.Store, p id.Person) (bool, error) {
+func (s *Service) AddOperator(ctx context.Context, by audit.Actor, reference string) error {
+	return s.changeOperator(ctx, by, reference, "operator.add", func(tx *postgres.Store, p id.Person) (bool, error) {
 		return tx.AddOperator(ctx, p, s.now())
 	})
 }
 
 // RemoveOperator ends the role of an operator. The next calls of the person are refused within a second.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) RemoveOperator(ctx context.Context, reference string) error {
-	return s.changeOperator(ctx, reference, "operator.remove", func(tx *postgres.Store, p id.Person) (bool, error) {
+func (s *Service) RemoveOperator(ctx context.Context, by audit.Actor, reference string) error {
+	return s.changeOperator(ctx, by, reference, "operator.remove", func(tx *postgres.Store, p id.Person) (bool, error) {
 		return tx.RemoveOperator(ctx, p)
 	})
 }
 
 // changeOperator runs change, and records it if it changed something.
-func (s *Service) changeOperator(ctx context.Context, reference, action string, change func(*postgres.Store, id.Person) (bool, error)) error {
+func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference, action string, change func(*postgres.Store, id.Person) (bool, error)) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *Service) changeOperator(ctx context.Context, reference, action string, 
 		if err != nil || !changed {
 			return err
 		}
-		return s.record(ctx, tx, audit.Entry{Action: action, Object: p.String(), Target: p})
+		return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: p.String(), Target: p})
 	})
 }
 

@@ -35,7 +35,7 @@ func (s *Service) organizationEntries(ctx context.Context, f audit.Filter) ([]Or
 	}
 	var persons []id.Person
 	for _, r := range records {
-		persons = append(persons, r.Actor, r.Target)
+		persons = append(persons, r.Person, r.Target)
 	}
 	members, err := s.store.Members(ctx, f.Organization, persons)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) organizationEntries(ctx context.Context, f audit.Filter) ([]Or
 	}
 	entries := make([]OrganizationEntry, len(records))
 	for i, r := range records {
-		entries[i] = OrganizationEntry{Record: r, ActorMember: known[r.Actor], TargetMember: known[r.Target]}
+		entries[i] = OrganizationEntry{Record: r, ActorMember: known[r.Person], TargetMember: known[r.Target]}
 	}
 	return entries, nil
 }

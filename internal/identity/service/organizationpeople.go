@@ -61,8 +61,6 @@ func (s *Service) EndMemberSessions(ctx context.Context, caller token.Caller, o 
 		if _, err := tx.Member(ctx, o, p); err != nil {
 			return err
 		}
-		by := caller
-		by.Organization = o
-		return s.endAll(ctx, tx, p, by)
+		return s.endAll(ctx, tx, p, administrator(caller), o)
 	})
 }

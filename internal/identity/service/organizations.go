@@ -48,9 +48,7 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 		if err != nil {
 			return err
 		}
-		if err := tx.InsertOrganization(ctx, postgres.NewOrganization{
-			UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, Users: identity.NewOrganizationUsers, CreatedAt: s.now(),
-		}); err != nil {
+		if err := s.insertOrganization(ctx, tx, uid, in); err != nil {
 			return err
 		}
 		roles := []string{identity.RoleOrganizationAdmin, identity.RoleTransferUse}
@@ -71,6 +69,19 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, i
 	}
 	idToken, err = s.signRenewed(ctx, issued)
 	return o, idToken, err
+}
+
+// insertOrganization stores an organization, whose limitation users is its own. Its other limitations follow the plan.
+func (s *Service) insertOrganization(ctx context.Context, tx *postgres.Store, uid id.Organization, in NewOrganization) error {
+	columns, err := identity.LimitsChange{Users: identity.To(identity.NewOrganizationUsers)}.Columns()
+	if err != nil {
+		return err
+	}
+	n := postgres.NewOrganization{UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, CreatedAt: s.now()}
+	if err := tx.InsertOrganization(ctx, n); err != nil {
+		return err
+	}
+	return tx.SetLimits(ctx, uid, columns)
 }
 
 // leaveFree ends a person's membership of the free organization, if any, and returns the person's new epoch. Afterwards
@@ -165,7 +176,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 		if after, err = tx.Organization(ctx, o); err != nil {
 			return err
 		}
-		if err := s.recordOf(ctx, tx, caller, o, "organization.update", nil); err != nil {
+		if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.update", nil); err != nil {
 			return err
 		}
 		return s.announceToMembers(ctx, tx, o, profileUpdated)
@@ -314,7 +325,7 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 	if err := tx.NotifyDirectory(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.recordOf(ctx, tx, caller, o, "organization.delete", nil); err != nil {
+	if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.delete", nil); err != nil {
 		return nil, err
 	}
 	if err := events.AppendOwn(ctx, tx.Tx(), s.now(), events.PrivilegesUpdated, members); err != nil {
@@ -348,7 +359,7 @@ func (s *Service) PutTheme(ctx context.Context, caller token.Caller, o id.Organi
 		if err := tx.NotifyDirectory(ctx); err != nil {
 			return err
 		}
-		if err := s.recordOf(ctx, tx, caller, o, "organization.theme", nil); err != nil {
+		if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.theme", nil); err != nil {
 			return err
 		}
 		return s.announceToMembers(ctx, tx, o, profileUpdated)
@@ -367,9 +378,10 @@ func (s *Service) announceToMembers(ctx context.Context, tx *postgres.Store, o i
 	return s.announce(ctx, tx, announceJob{Organization: o, Event: kind, Subject: o.String()})
 }
 
-// recordOf appends an audit entry about a caller's change of an organization.
-func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, action string, details map[string]string) error {
-	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: o.String(), Organization: o, Client: caller.Client, Details: details,
-	})
+// recordOf appends an audit entry about a change of an organization.
+func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action string, details map[string]string) error {
+	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: o.String(), Organization: o, Details: details})
 }
+
+// administrator returns the caller as an actor for an organization.
+func administrator(caller token.Caller) audit.Actor { return audit.Of(caller).As(audit.Administrator) }

@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
@@ -19,7 +20,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	ann, bob := k.person("ann@example.com"), k.caller(k.person("bob@example.com"))
 	o, ann, err := k.CreateOrganization(t.Context(), k.access(ann), service.NewOrganization{Name: "Acme"})
 	must(t, err)
-	must(t, k.SetMember(t.Context(), o.UID.String(), "bob@example.com", []string{identity.RoleTransferUse}))
+	must(t, k.SetMember(t.Context(), testkit.Command, o.UID.String(), "bob@example.com", []string{identity.RoleTransferUse}))
 	first := k.caller(ann)
 	for _, sql := range []string{ // an update moves her rows to the end of the table
 		`UPDATE identity.persons SET name = 'Anna' WHERE uid = $1`,

@@ -48,7 +48,7 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 			return err
 		}
 		details := map[string]string{"mfaRequired": map[bool]string{true: "on", false: "off"}[required]}
-		if err := s.recordOf(ctx, tx, caller, o, "organization.security", details); err != nil {
+		if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.security", details); err != nil {
 			return err
 		}
 		if err := s.announceToMembers(ctx, tx, o, profileUpdated); err != nil {
@@ -119,4 +119,26 @@ func (s *Service) workFactorMails(ctx context.Context, job factorMailsJob) error
 		}
 		return s.jobs.Enqueue(ctx, tx.Tx(), factorMailsJob{Organization: o.UID, After: members[len(members)-1].Person})
 	})
+}
+
+// setMFARequired sets whether members of an organization need a second factor. It revokes their access tokens, so that
+// new ones carry the rule (contract 3.2). When they need one, it queues a mail to each.
+func (s *Service) setMFARequired(ctx context.Context, tx *postgres.Store, o id.Organization, required bool) error {
+	if err := tx.SetMFARequired(ctx, o, required, s.now()); err != nil {
+		return err
+	}
+	raised, err := tx.RaiseEpochs(ctx, o)
+	if err != nil {
+		return err
+	}
+	ended := make([]token.Revocation, len(raised))
+	for i, r := range raised {
+		ended[i] = token.Revocation{Person: r.Person, Epoch: r.Epoch}
+	}
+	if required {
+		if err := s.jobs.Enqueue(ctx, tx.Tx(), factorMailsJob{Organization: o}); err != nil {
+			return err
+		}
+	}
+	return s.revocations.Publish(ctx, tx.Tx(), ended...)
 }

@@ -75,7 +75,7 @@ func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof 
 	if err != nil {
 		return err
 	}
-	return s.deletePerson(ctx, caller.Person, caller, "own wish", use)
+	return s.deletePerson(ctx, caller.Person, audit.Of(caller), "own wish", use)
 }
 
 // ExportProfile returns the caller's data for an export, mails the caller and records the export.
@@ -115,7 +115,7 @@ var errMembershipChanged = errors.New("the person's membership has changed since
 // deletePerson deletes a person who is not the last administrator of an organization, and mails the person. first runs before it in the same
 // transaction, with the person locked; nil: nothing.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
-func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller, reason string, first func(context.Context, *postgres.Store) error) error {
+func (s *Service) deletePerson(ctx context.Context, p id.Person, by audit.Actor, reason string, first func(context.Context, *postgres.Store) error) error {
 	const tries = 3
 	for range tries {
 		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -138,7 +138,7 @@ func (s *Service) deletePerson(ctx context.Context, p id.Person, by token.Caller
 
 // eraseAndInform deletes a locked person and mails it what was deleted.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller, reason string) error {
+func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, reason string) error {
 	to, err := tx.Addressee(ctx, p) // erase deletes the addresses and the membership
 	if err != nil {
 		return err
@@ -251,6 +251,6 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 // recordOwn appends an audit entry about a caller's change of its own account.
 func (s *Service) recordOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, action, object string, details map[string]string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: object, Target: caller.Person, Client: caller.Client, Details: details,
+		Actor: audit.Of(caller), Action: action, Object: object, Target: caller.Person, Details: details,
 	})
 }

@@ -28,7 +28,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, addr
 			})
 		})
 	}
-	return s.reset(ctx, c, address)
+	return s.reset(ctx, audit.By(id.Person{}, c), address)
 }
 
 // resetJob is the job that handles a request for a reset.
@@ -46,18 +46,18 @@ func (resetJob) Kind() string { return "identity-reset" }
 // workReset queues the mail of a reset. A request for an unknown address is done without a mail.
 func (s *Service) workReset(ctx context.Context, a resetJob) error {
 	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization, Free: a.Free}}
-	if err := s.reset(ctx, c, a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
+	if err := s.reset(ctx, audit.By(id.Person{}, c), a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
 		return err
 	}
 	return nil
 }
 
-func (s *Service) reset(ctx context.Context, c token.Client, address string) error {
+func (s *Service) reset(ctx context.Context, by audit.Actor, address string) error {
 	to, err := s.store.Resettable(ctx, address, s.now().Add(-s.settings.ResetAddressAge))
 	if err != nil {
 		return err
 	}
-	if !to.KnownAt(c.Host) {
+	if !to.KnownAt(by.Client.Host) {
 		return identity.ErrResetRefused
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -66,19 +66,19 @@ func (s *Service) reset(ctx context.Context, c token.Client, address string) err
 		} else if err != nil {
 			return err
 		}
-		return s.mailReset(ctx, tx, c, to, address)
+		return s.mailReset(ctx, tx, by, to, address)
 	})
 }
 
 // mailReset queues a mail with a new reset key to a verified address. The person is locked.
 // Errors: identity.ErrResetRefused when the person no longer has the address.
-func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, c token.Client, to postgres.Resettable, address string) error {
+func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, by audit.Actor, to postgres.Resettable, address string) error {
 	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
 	if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
 		return err
 	}
 	data := map[string]any{"expiresAt": expires}
-	if c.Address.IsValid() {
+	if c := by.Client; c.Address.IsValid() {
 		data["clientAddress"] = c.Address.String()
 	}
 	if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
@@ -88,7 +88,7 @@ func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, c token.Cli
 	}); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, audit.Entry{Action: "password.reset-request", Object: to.Person.String(), Target: to.Person, Client: c})
+	return s.record(ctx, tx, audit.Entry{Actor: by, Action: "password.reset-request", Object: to.Person.String(), Target: to.Person})
 }
 
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
@@ -113,11 +113,11 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 		if err := s.secure(ctx, tx, person, c, notice{template: mail.PasswordReset}); err != nil {
 			return err
 		}
-		by := token.Caller{Person: person, Client: c}
-		if err := s.endAll(ctx, tx, person, by); err != nil {
+		by := audit.By(person, c)
+		if err := s.endAll(ctx, tx, person, by, id.Organization{}); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, audit.Entry{Actor: person, Action: "password.reset", Object: person.String(), Target: person, Client: c}); err != nil {
+		if err := s.record(ctx, tx, audit.Entry{Actor: by, Action: "password.reset", Object: person.String(), Target: person}); err != nil {
 			return err
 		}
 		epoch, err := tx.Epoch(ctx, person)

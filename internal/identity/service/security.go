@@ -130,7 +130,7 @@ func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone 
 		if err := tx.TakeChangeKey(ctx, change.Seq, hash, s.undoableSince()); err != nil {
 			return err
 		}
-		if err := s.endAll(ctx, tx, change.Person, token.Caller{Client: c}); err != nil {
+		if err := s.endAll(ctx, tx, change.Person, audit.By(id.Person{}, c), id.Organization{}); err != nil {
 			return err
 		}
 		if !change.Undoes {
@@ -190,7 +190,7 @@ func (s *Service) undo(ctx context.Context, tx *postgres.Store, c token.Client, 
 	if locked {
 		n.data = map[string]any{"password": "locked"}
 		to := postgres.Resettable{Person: change.Person, Name: after.Name, Locale: after.Locale, TimeZone: after.TimeZone, Home: postgres.Home{Host: after.Host}}
-		if err := s.mailReset(ctx, tx, c, to, primary); err != nil {
+		if err := s.mailReset(ctx, tx, audit.By(id.Person{}, c), to, primary); err != nil {
 			return err
 		}
 	}
@@ -218,6 +218,6 @@ func (s *Service) restoreAddresses(ctx context.Context, tx *postgres.Store, chan
 
 func (s *Service) recordUndo(ctx context.Context, tx *postgres.Store, c token.Client, change postgres.KeptChange, action string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Action: action, Object: change.Person.String(), Target: change.Person, Client: c, Details: map[string]string{"kind": change.Kind},
+		Actor: audit.By(id.Person{}, c), Action: action, Object: change.Person.String(), Target: change.Person, Details: map[string]string{"kind": change.Kind},
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -223,7 +224,7 @@ func TestGrace(t *testing.T) {
 	ann := k.caller(k.person("ann@example.com"))
 	before, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
-	must(t, k.SetMember(t.Context(), "free", "ann@example.com", []string{identity.RoleTransferUse}))
+	must(t, k.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{identity.RoleTransferUse}))
 	if _, err := k.verifier.Verify(t.Context(), before.Token); err == nil {
 		t.Error("an access token outlived a change of roles")
 	}
@@ -250,7 +251,7 @@ func TestGrace(t *testing.T) {
 	if a, err := k.IssueAccess(t.Context(), k.caller(replaced)); err != nil || a.IDToken != "" {
 		t.Errorf("access with the replacement: %v", err)
 	}
-	if err := k.SetMember(t.Context(), "free", "ann@example.com", []string{"King"}); err == nil {
+	if err := k.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{"King"}); err == nil {
 		t.Error("an unknown role was accepted")
 	}
 }
@@ -261,7 +262,7 @@ func TestFactorRequired(t *testing.T) {
 	ann := k.caller(k.person("ann@example.com"))
 	_, err := k.db.Pool.Exec(t.Context(), `UPDATE identity.organizations SET mfa_required = true WHERE free`)
 	must(t, err)
-	must(t, k.SetMember(t.Context(), "free", "ann@example.com", nil))
+	must(t, k.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", nil))
 	a, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
 	if !k.caller(a.Token).FactorRequired {

@@ -251,7 +251,7 @@ func (s *Service) RecordFailedLogin(ctx context.Context, c token.Client, in Cred
 		return err
 	}
 	return s.record(ctx, s.store, audit.Entry{
-		Action: "session.refuse", Target: login.Person, Client: c, Details: map[string]string{"factor": in.Type},
+		Actor: audit.By(id.Person{}, c), Action: "session.refuse", Target: login.Person, Details: map[string]string{"factor": in.Type},
 	})
 }
 
@@ -265,7 +265,7 @@ func (s *Service) recordLogin(ctx context.Context, tx *postgres.Store, c token.C
 		device = "known"
 	}
 	return s.record(ctx, tx, audit.Entry{
-		Actor: b.Person, Action: "session.login", Object: b.SID.String(), Target: b.Person, Organization: b.Organization, Client: c,
+		Actor: audit.By(b.Person, c), Action: "session.login", Object: b.SID.String(), Target: b.Person, Organization: b.Organization,
 		Details: map[string]string{"factor": factor, "device": device},
 	})
 }
@@ -309,7 +309,7 @@ func (s *Service) Logout(ctx context.Context, caller token.Caller, jti string) e
 			return err
 		}
 		if jti == LogoutAll {
-			return s.endSessions(ctx, tx, caller.Person, caller)
+			return s.endSessions(ctx, tx, caller.Person, audit.Of(caller), id.Organization{})
 		}
 		sid := caller.Session
 		if !other.IsZero() {
@@ -334,23 +334,23 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Session: sid}); err != nil {
 		return err
 	}
-	return s.record(ctx, tx, audit.Entry{Actor: caller.Person, Action: "session.end", Object: sid.String(), Target: caller.Person, Client: caller.Client})
+	return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "session.end", Object: sid.String(), Target: caller.Person})
 }
 
 // endAll ends every session and every API token of a person, and pauses its export targets: somebody else may have made them. Signing out everywhere keeps the API
 // tokens, see endSessions.
-func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
+func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, o id.Organization) error {
 	if err := tx.DeleteAPITokens(ctx, p); err != nil {
 		return err
 	}
 	if err := tx.PauseTargets(ctx, p); err != nil {
 		return err
 	}
-	return s.endSessions(ctx, tx, p, by)
+	return s.endSessions(ctx, tx, p, by, o)
 }
 
 // endSessions ends every session of a person and revokes all access tokens.
-func (s *Service) endSessions(ctx context.Context, tx *postgres.Store, p id.Person, by token.Caller) error {
+func (s *Service) endSessions(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, o id.Organization) error {
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
 		return err
@@ -361,9 +361,5 @@ func (s *Service) endSessions(ctx context.Context, tx *postgres.Store, p id.Pers
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return err
 	}
-	e := audit.Entry{Actor: by.Person, Action: "session.end-all", Object: p.String(), Target: p, Client: by.Client}
-	if by.Person != p {
-		e.Organization = by.Organization
-	}
-	return s.record(ctx, tx, e)
+	return s.record(ctx, tx, audit.Entry{Actor: by, Action: "session.end-all", Object: p.String(), Target: p, Organization: o})
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
@@ -115,9 +114,7 @@ func (s *Service) IssueUIDToken(ctx context.Context, caller token.Caller) (strin
 	if factorRequired(t) {
 		return "", token.ErrFactorRequired
 	}
-	if err := audit.Append(ctx, s.store.Querier(), s.now(), audit.Entry{
-		Actor: caller.Person, Action: "token.uid", Object: caller.Person.String(), Target: caller.Person, Client: caller.Client,
-	}); err != nil {
+	if err := s.recordOwn(ctx, s.store, caller, "token.uid", caller.Person.String(), nil); err != nil {
 		return "", err
 	}
 	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person})

@@ -282,7 +282,7 @@ func (s *Service) disableWebhook(ctx context.Context, d postgres.DueDelivery, re
 			return err
 		}
 		err = s.record(ctx, tx, audit.Entry{
-			Action: "webhook.disable", Object: w.UID.String(), Target: w.Person, Organization: w.Organization,
+			Actor: audit.Actor{Kind: audit.Job}, Action: "webhook.disable", Object: w.UID.String(), Target: w.Person, Organization: w.Organization,
 			Details: map[string]string{"host": hostOf(w.URL), "reason": reason},
 		})
 		if err != nil {

@@ -323,7 +323,7 @@ func (s *Service) ResendDelivery(ctx context.Context, caller token.Caller, uid i
 
 func (s *Service) recordWebhook(ctx context.Context, tx *postgres.Store, caller token.Caller, w identity.Webhook, action string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: caller.Person, Action: action, Object: w.UID.String(), Target: w.Person, Organization: w.Organization, Client: caller.Client,
+		Actor: audit.Of(caller), Action: action, Object: w.UID.String(), Target: w.Person, Organization: w.Organization,
 		Details: map[string]string{"host": hostOf(w.URL), "events": strings.Join(w.Events, " ")},
 	})
 }

@@ -3,12 +3,8 @@
 package handler
 
 import (
-	"iter"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -46,7 +42,7 @@ func personFrom(u id.Person, p operator.Person) *personResponse {
 
 func entryFrom(e operator.Entry) entryResponse {
 	out := entryResponse{
-		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Actor, e.ActorPerson), Target: personFrom(e.Target, e.TargetPerson),
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson), Target: personFrom(e.Target, e.TargetPerson),
 		UserAgent: e.Client.UserAgent, Details: e.Details,
 	}
 	if out.Details == nil {
@@ -77,7 +73,7 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 	}
 	switch format {
 	case "csv":
-		return httpapi.Table(w, "audit.csv", slices.Clone(auditHead), auditRows(h.service.Audit(r.Context(), f)))
+		return httpapi.Table(w, "audit.csv", auditHead, h.service.Audit(r.Context(), f), auditRow)
 	case "jsonl":
 		return httpapi.Lines(w, "audit.jsonl", h.service.Audit(r.Context(), f), entryFrom)
 	}
@@ -99,22 +95,7 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 // auditHead is the header of the audit as CSV.
 var auditHead = []string{"at", "action", "object", "actor", "actorEmail", "target", "targetEmail", "organization", "address", "userAgent", "details"}
 
-// auditRows returns entries as rows of CSV.
-func auditRows(entries iter.Seq2[operator.Entry, error]) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		for e, err := range entries {
-			if !yield(auditRow(e), err) {
-				return
-			}
-		}
-	}
-}
-
 func auditRow(e operator.Entry) []string {
-	details := make([]string, 0, len(e.Details))
-	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
-		details = append(details, name+"="+e.Details[name])
-	}
 	named := func(zero bool, text string) string {
 		if zero {
 			return ""
@@ -122,8 +103,8 @@ func auditRow(e operator.Entry) []string {
 		return text
 	}
 	return []string{
-		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, named(e.Actor.IsZero(), e.Actor.String()), e.ActorPerson.Email,
+		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, named(e.Person.IsZero(), e.Person.String()), e.ActorPerson.Email,
 		named(e.Target.IsZero(), e.Target.String()), e.TargetPerson.Email, named(e.Organization.IsZero(), e.Organization.String()),
-		named(!e.Client.Address.IsValid(), e.Client.Address.String()), e.Client.UserAgent, strings.Join(details, "; "),
+		named(!e.Client.Address.IsValid(), e.Client.Address.String()), e.Client.UserAgent, e.Facts(),
 	}
 }

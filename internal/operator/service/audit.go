@@ -33,7 +33,7 @@ func (s *Service) entries(ctx context.Context, f audit.Filter) ([]operator.Entry
 	}
 	var persons []id.Person
 	for _, r := range records {
-		persons = append(persons, r.Actor, r.Target)
+		persons = append(persons, r.Person, r.Target)
 	}
 	people, err := s.options.Store.People(ctx, persons)
 	if err != nil {
@@ -45,7 +45,7 @@ func (s *Service) entries(ctx context.Context, f audit.Filter) ([]operator.Entry
 	}
 	entries := make([]operator.Entry, len(records))
 	for i, r := range records {
-		entries[i] = operator.Entry{Record: r, ActorPerson: known[r.Actor], TargetPerson: known[r.Target]}
+		entries[i] = operator.Entry{Record: r, ActorPerson: known[r.Person], TargetPerson: known[r.Target]}
 	}
 	return entries, nil
 }

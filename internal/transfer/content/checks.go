@@ -47,7 +47,7 @@ func (s *Service) registerChecks() {
 }
 
 // StartCheck starts a check of all stored files, or returns the one that runs.
-func (s *Service) StartCheck(ctx context.Context) (c transfer.StorageCheck, err error) {
+func (s *Service) StartCheck(ctx context.Context, by audit.Actor) (c transfer.StorageCheck, err error) {
 	uid := id.New[id.StorageCheck]()
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		began, err := tx.InsertCheck(ctx, uid, s.now())
@@ -61,7 +61,7 @@ func (s *Service) StartCheck(ctx context.Context) (c transfer.StorageCheck, err 
 		if err := s.jobs.Enqueue(ctx, tx.Tx(), checkJob{uid}); err != nil {
 			return err
 		}
-		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.check", Object: uid.String()}); err != nil {
+		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Actor: by, Action: "storage.check", Object: uid.String()}); err != nil {
 			return err
 		}
 		c, err = tx.StorageCheck(ctx, uid)
@@ -72,11 +72,11 @@ func (s *Service) StartCheck(ctx context.Context) (c transfer.StorageCheck, err 
 
 // CancelCheck ends a check that runs, within 5 s. One that has ended stays as it is.
 // Errors: transfer.ErrNoCheck.
-func (s *Service) CancelCheck(ctx context.Context, uid id.StorageCheck) (c transfer.StorageCheck, err error) {
+func (s *Service) CancelCheck(ctx context.Context, by audit.Actor, uid id.StorageCheck) (c transfer.StorageCheck, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		ended, err := tx.CancelCheck(ctx, uid, s.now())
 		if err == nil && ended {
-			err = audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.check.cancel", Object: uid.String()})
+			err = audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Actor: by, Action: "storage.check.cancel", Object: uid.String()})
 		}
 		if err != nil {
 			return err
@@ -99,12 +99,12 @@ func (s *Service) Check(ctx context.Context, uid id.StorageCheck) (transfer.Stor
 }
 
 // AcceptOrphans is AcceptStorage by an operator. Parallel calls follow each other.
-func (s *Service) AcceptOrphans(ctx context.Context) error {
+func (s *Service) AcceptOrphans(ctx context.Context, by audit.Actor) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockStorageMark(ctx); err != nil {
 			return err
 		}
-		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "storage.accept"}); err != nil {
+		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Actor: by, Action: "storage.accept"}); err != nil {
 			return err
 		}
 		return s.AcceptStorage(ctx)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
@@ -51,6 +52,9 @@ type activityObject struct {
 
 func activityFrom(a service.Activity) activityResponse {
 	b := activityResponse{Kind: a.Kind, At: httpapi.Time(a.At), Members: strings.Fields(a.Details["members"]), ExpiresAt: a.Details["expiresAt"], Reason: a.Details["reason"]}
+	if a.By == audit.Administrator {
+		b.Reason = string(a.By)
+	}
 	b.Count, _ = strconv.Atoi(a.Details["recipients"])
 	for _, address := range a.Addresses {
 		b.Addresses = append(b.Addresses, address.String())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
@@ -116,7 +117,7 @@ func TestMembersSendByTheirOrganizationsSettings(t *testing.T) {
 	}
 	s.Stranger().As("rubbish").Get(environment).WantError(token.ErrInvalid)
 
-	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+	if err := s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
 	for host, p := range map[string]*testkit.Person{"localhost": bob, "files.acme.test": s.Stranger()} {
@@ -136,7 +137,7 @@ func TestEnvironmentFollowsTheAdminunit(t *testing.T) {
 	other := testkit.New(t, testkit.Beside(s))
 	ann := s.SignUp("ann@example.com")
 	acme := createOrganization(ann, "Acme")
-	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+	if err := s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
 	ann = ann.With("Host", "files.acme.test")
@@ -188,9 +189,11 @@ func TestOrganizationChangesReachMailboxes(t *testing.T) {
 			return nil
 		}, "localhost", "maxFiles", 3.0},
 		{func() error {
-			return here.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=0"})
+			return here.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{TransferVolumeGB: identity.To(0.0)})
 		}, "localhost", "volumeLimitExceeded", true},
-		{func() error { return here.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test") }, "files.acme.test", "maxFiles", 3.0},
+		{func() error {
+			return here.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test")
+		}, "files.acme.test", "maxFiles", 3.0},
 		{func() error { return nil }, "localhost", "maxFiles", http.StatusNotFound},
 	} {
 		_, _ = shown(here, "localhost", c.member), shown(there, "localhost", c.member)
@@ -222,7 +225,7 @@ func TestUsage(t *testing.T) {
 	d.send("a", random(994)) // and 6 bytes of its name
 	e, _ := begin(ann, nil)
 	e.send("a", random(494))
-	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"transferVolumeGb=2"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{TransferVolumeGB: identity.To(2.0)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := bob.Get(usage).Want(http.StatusOK); got.Value("uploadBytes") != 1000.0 || got.Value("uploadLimitBytes") != nil ||

@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"iter"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,17 +43,8 @@ func (h *Handler) tableOfTransfers(w http.ResponseWriter, r *http.Request) error
 	for _, q := range questions {
 		head = append(head, q.Title)
 	}
-	return httpapi.Table(w, "transfers.csv", append(head, "otherAnswers"), tableRows(questions, list))
-}
-
-func tableRows(questions []transfer.Answer, list iter.Seq2[service.AnsweredTransfer, error]) iter.Seq2[[]string, error] {
-	return func(yield func([]string, error) bool) {
-		for t, err := range list {
-			if !yield(tableRow(questions, t), err) {
-				return
-			}
-		}
-	}
+	row := func(t service.AnsweredTransfer) []string { return tableRow(questions, t) }
+	return httpapi.Table(w, "transfers.csv", append(head, "otherAnswers"), list, row)
 }
 
 func tableRow(questions []transfer.Answer, t service.AnsweredTransfer) []string {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -126,7 +127,7 @@ func TestMailboxGroupsRefuse(t *testing.T) {
 	if got := ann.Get(groups); len(got.Value("mailboxgroups").([]any)) != 1 {
 		t.Errorf("a refused group was stored: %s", got.Body)
 	}
-	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"mailboxGroups=4"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{MailboxGroups: identity.To(4)}); err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
@@ -259,7 +260,7 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, _ := newOffice(t)
 	ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
-	if err := s.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+	if err := s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
 	there := s.Stranger().With("Host", "files.acme.test")
@@ -298,12 +299,12 @@ func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures 
 	uids := []string{uidOf(bob)}
 	for i := range members {
 		address := fmt.Sprintf("p%d@example.com", i)
-		p, err := s.App.Identity.CreatePerson(t.Context(), service.NewAccount{Address: address, Password: testkit.Password, Name: "P"}, true)
+		p, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command, service.NewAccount{Address: address, Password: testkit.Password, Name: "P"}, true)
 		if err == nil {
-			err = s.App.Identity.SetMember(t.Context(), acme.uid, address, []string{use})
+			err = s.App.Identity.SetMember(t.Context(), testkit.Command, acme.uid, address, []string{use})
 		}
 		if err == nil {
-			_, _, err = s.App.Transfer.SetMailbox(t.Context(), transfer.Mailbox{
+			_, _, err = s.App.Transfer.SetMailbox(t.Context(), testkit.Command, transfer.Mailbox{
 				Person:       p.UID,
 				FieldsSchema: []byte(`{"type":"object","title":"` + padding + `","properties":{},"required":[]}`),
 				UISchema:     []byte(`{"ui:order":["a"],"a":{"ui:widget":"text","ui:title":"` + padding + `","ui:options":{}}}`),
@@ -315,7 +316,7 @@ func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures 
 		uids = append(uids, p.UID.String())
 	}
 	groups := s.Transfer + "/mailboxgroups"
-	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"mailboxGroups=2"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{MailboxGroups: identity.To(2)}); err != nil {
 		t.Fatal(err)
 	}
 	made := ann.Post(groups, object{"name": "All", "mailboxUids": uids}).Want(http.StatusCreated)
@@ -374,7 +375,7 @@ func TestLinksFollowBeforeTheJob(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT FROM transfer.vanity_links FOR UPDATE`); err != nil { // the job waits
 		t.Fatal(err)
 	}
-	if err := here.App.Identity.SetHostname(t.Context(), acme.uid, "files.acme.test"); err != nil {
+	if err := here.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
 	changed := time.Now()

@@ -150,7 +150,7 @@ func TestReservedLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.App.Transfer.SetMailbox(t.Context(), transfer.Mailbox{Person: uid, VanityLink: "support"}); err != nil {
+	if _, _, err := s.App.Transfer.SetMailbox(t.Context(), testkit.Command, transfer.Mailbox{Person: uid, VanityLink: "support"}); err != nil {
 		t.Fatalf("the operator cannot give a reserved link: %v", err)
 	}
 	bob.Put(s.Transfer+"/mailbox", object{"vanityLink": "Support", "slogan": "We help."}).Want(http.StatusOK)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -203,16 +204,18 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 	s, acme, ann, bob, _ := newOffice(t)
 	public, sam := s.Transfer+"/public/mailbox/bob", s.Stranger()
 	group := s.Transfer + "/public/mailboxgroup/" + ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated).String("uid")
-	limit := func(assignment string) func() error {
-		return func() error { return s.App.Identity.SetLimits(t.Context(), acme.uid, []string{assignment}) }
+	limit := func(c identity.LimitsChange) func() error {
+		return func() error { return s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, c) }
 	}
-	person := func(assignment string) func() error {
+	person := func(gigabytes *float64) func() error {
 		return func() error {
-			return s.App.Identity.SetPersonLimits(t.Context(), "bob@example.com", []string{assignment})
+			return s.App.Identity.SetUploadVolume(t.Context(), testkit.Command, "bob@example.com", gigabytes)
 		}
 	}
 	roles := func(roles ...string) func() error {
-		return func() error { return s.App.Identity.SetMember(t.Context(), acme.uid, "bob@example.com", roles) }
+		return func() error {
+			return s.App.Identity.SetMember(t.Context(), testkit.Command, acme.uid, "bob@example.com", roles)
+		}
 	}
 	absent := func(is bool) func() error {
 		return func() error {
@@ -227,12 +230,12 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 		refusal      *fault.Error
 		volume       bool
 	}{
-		{limit("serviceEnabled=off"), limit("serviceEnabled=on"), "serviceDisabled", transfer.ErrServiceDisabled, false},
+		{limit(identity.LimitsChange{ServiceEnabled: identity.To(false)}), limit(identity.LimitsChange{ServiceEnabled: identity.To(true)}), "serviceDisabled", transfer.ErrServiceDisabled, false},
 		{roles(), roles(use), "roleMissing", transfer.ErrServiceDisabled, false},
 		{absent(true), absent(false), "absent", transfer.ErrAbsent, false},
-		{person("uploadVolumeGb=0"), person("uploadVolumeGb=default"), "volume", transfer.ErrPersonalVolume, true},
-		{limit("transferVolumeGb=0"), limit("transferVolumeGb=1"), "volume", transfer.ErrSubscriptionVolume, true},
-		{limit("storageVolumeGb=0"), limit("storageVolumeGb=1"), "storage", transfer.ErrStorageVolume, true},
+		{person(new(0.0)), person(nil), "volume", transfer.ErrPersonalVolume, true},
+		{limit(identity.LimitsChange{TransferVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{TransferVolumeGB: identity.To(1.0)}), "volume", transfer.ErrSubscriptionVolume, true},
+		{limit(identity.LimitsChange{StorageVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{StorageVolumeGB: identity.To(1.0)}), "storage", transfer.ErrStorageVolume, true},
 	} {
 		for _, undone := range []bool{false, true} {
 			change := c.change

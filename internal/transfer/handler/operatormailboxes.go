@@ -3,6 +3,7 @@ package handler
 import (
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -16,8 +17,8 @@ func (h *Handler) operatorMailboxRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/mailboxes", Auth: reads, Handler: h.findMailboxes},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportMailbox},
-		{Method: "POST", Pattern: one + "/create", Auth: changes, Handler: h.createMailboxByOperator},
-		{Method: "POST", Pattern: one + "/end-reservations", Auth: changes, Handler: h.endReservationsByOperator},
+		{Method: "POST", Pattern: one + "/create", Auth: changes, Handler: h.createMailbox},
+		{Method: "POST", Pattern: one + "/end-reservations", Auth: changes, Handler: h.endReservations},
 	}
 }
 
@@ -139,17 +140,18 @@ type newMailboxRequest struct {
 	Link string `json:"link"`
 }
 
-// createMailboxByOperator handles POST /mailboxes/{mailbox}/create of the console.
-func (h *Handler) createMailboxByOperator(w http.ResponseWriter, r *http.Request) error {
+// createMailbox handles POST /mailboxes/{mailbox}/create of the console.
+func (h *Handler) createMailbox(w http.ResponseWriter, r *http.Request) error {
 	p, err := uidParam[id.Person](r, "mailbox")
 	if err != nil {
 		return err
 	}
 	var in newMailboxRequest
-	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Operator, &in)
+	if err != nil {
 		return err
 	}
-	if err := h.service.CreateMailbox(r.Context(), p, in.Link); err != nil {
+	if err := h.service.CreateMailbox(r.Context(), by, p, in.Link); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -160,21 +162,22 @@ type endReservationsRequest struct {
 	Reservation *id.Reservation `json:"reservation"`
 }
 
-// endReservationsByOperator handles POST /mailboxes/{mailbox}/end-reservations of the console.
-func (h *Handler) endReservationsByOperator(w http.ResponseWriter, r *http.Request) error {
+// endReservations handles POST /mailboxes/{mailbox}/end-reservations of the console.
+func (h *Handler) endReservations(w http.ResponseWriter, r *http.Request) error {
 	p, err := uidParam[id.Person](r, "mailbox")
 	if err != nil {
 		return err
 	}
 	var in endReservationsRequest
-	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Operator, &in)
+	if err != nil {
 		return err
 	}
 	var one id.Reservation
 	if in.Reservation != nil {
 		one = *in.Reservation
 	}
-	if err := h.service.EndOpenReservations(r.Context(), p, one); err != nil {
+	if err := h.service.EndOpenReservations(r.Context(), by, p, one); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

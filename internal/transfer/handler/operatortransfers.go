@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -17,12 +18,10 @@ func (h *Handler) operatorTransferRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/transfers", Auth: reads, Handler: h.findTransfers},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportTransfer},
-		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendByOperator},
-		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, uid id.Transfer) error {
-			return h.service.RevokeByOperator(ctx, uid, byConsole)
-		})},
-		{Method: "POST", Pattern: one + "/inspect", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, uid id.Transfer) error {
-			_, err := h.service.InspectAgain(ctx, uid)
+		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendTransfer},
+		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.changeTransfer(h.service.RevokeTransfer)},
+		{Method: "POST", Pattern: one + "/inspect", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, by audit.Actor, uid id.Transfer) error {
+			_, err := h.service.InspectAgain(ctx, by, uid)
 			return err
 		})},
 		{Method: "POST", Pattern: one + "/erase-receipt", Auth: changes, Handler: h.changeTransfer(h.service.EraseReceipts)},
@@ -187,41 +186,40 @@ func (h *Handler) reportTransfer(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, operatedTransferResponse{transferReportFrom(t), t.HasReceipt})
 }
 
-// byConsole stands for the operator in the details of an audit entry, which has the operator as actor.
-const byConsole = "console"
-
 type extensionRequest struct {
 	httpapi.Change
 	Days int `json:"days"`
 }
 
-// extendByOperator handles POST /transfers/{transfer}/extend of the console.
-func (h *Handler) extendByOperator(w http.ResponseWriter, r *http.Request) error {
+// extendTransfer handles POST /transfers/{transfer}/extend of the console.
+func (h *Handler) extendTransfer(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Transfer](r, "transfer")
 	if err != nil {
 		return err
 	}
 	var in extensionRequest
-	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Operator, &in)
+	if err != nil {
 		return err
 	}
-	if err := h.service.ExtendByOperator(r.Context(), uid, in.Days, byConsole); err != nil {
+	if err := h.service.ExtendTransfer(r.Context(), by, uid, in.Days); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
 }
 
 // changeTransfer returns the handler of POST /transfers/{transfer}/… of the console, which needs a reason only.
-func (h *Handler) changeTransfer(do func(ctx context.Context, uid id.Transfer) error) httpapi.HandlerFunc {
+func (h *Handler) changeTransfer(do func(ctx context.Context, by audit.Actor, uid id.Transfer) error) httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		uid, err := uidParam[id.Transfer](r, "transfer")
 		if err != nil {
 			return err
 		}
-		if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+		by, err := httpapi.DecodeChange(r, audit.Operator, &httpapi.Change{})
+		if err != nil {
 			return err
 		}
-		if err := do(r.Context(), uid); err != nil {
+		if err := do(r.Context(), by, uid); err != nil {
 			return err
 		}
 		return httpapi.NoContent(w)

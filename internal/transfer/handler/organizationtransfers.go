@@ -3,6 +3,7 @@ package handler
 import (
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
@@ -20,8 +21,8 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/adminunit/usage", Auth: reads, Handler: h.getUsageOverTime},
 		{Method: "GET", Pattern: "/adminunit/transfers", Auth: reads, Handler: h.listOrganizationTransfers},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getOrganizationTransfer},
-		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendByAdministrator},
-		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.revokeByAdministrator},
+		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendOrganizationTransfer},
+		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.revokeOrganizationTransfer},
 	}
 }
 
@@ -52,32 +53,33 @@ func (h *Handler) getOrganizationTransfer(w http.ResponseWriter, r *http.Request
 	return httpapi.JSON(w, http.StatusOK, transferReportFrom(t))
 }
 
-// extendByAdministrator handles POST /adminunit/transfers/{uid}/extend.
-func (h *Handler) extendByAdministrator(w http.ResponseWriter, r *http.Request) error {
+// extendOrganizationTransfer handles POST /adminunit/transfers/{uid}/extend.
+func (h *Handler) extendOrganizationTransfer(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Transfer](r, "uid")
 	if err != nil {
 		return err
 	}
 	var in extensionRequest
-	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+	if _, err := httpapi.DecodeChange(r, audit.Administrator, &in); err != nil {
 		return err
 	}
-	if err := h.service.ExtendByAdministrator(r.Context(), caller(r), uid, in.Days); err != nil {
+	if err := h.service.ExtendOrganizationTransfer(r.Context(), caller(r), in.Reason, uid, in.Days); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
 }
 
-// revokeByAdministrator handles POST /adminunit/transfers/{uid}/revoke.
-func (h *Handler) revokeByAdministrator(w http.ResponseWriter, r *http.Request) error {
+// revokeOrganizationTransfer handles POST /adminunit/transfers/{uid}/revoke.
+func (h *Handler) revokeOrganizationTransfer(w http.ResponseWriter, r *http.Request) error {
 	uid, err := uidParam[id.Transfer](r, "uid")
 	if err != nil {
 		return err
 	}
-	if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Administrator, &httpapi.Change{})
+	if err != nil {
 		return err
 	}
-	if err := h.service.RevokeByAdministrator(r.Context(), caller(r), uid); err != nil {
+	if err := h.service.RevokeOrganizationTransfer(r.Context(), caller(r), by.Reason, uid); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

@@ -36,7 +36,7 @@ func TestUploadFromAnotherSite(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	acme, bolt := createOrganization(ann, "Acme"), createOrganization(bob, "Bolt")
 	for uid, name := range map[string]string{acme.uid: "files.acme.test", bolt.uid: "files.bolt.test"} {
-		if err := s.App.Identity.SetHostname(t.Context(), uid, name); err != nil {
+		if err := s.App.Identity.SetHostname(t.Context(), testkit.Command, uid, name); err != nil {
 			t.Fatal(err)
 		}
 	}

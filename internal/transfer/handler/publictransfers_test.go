@@ -385,7 +385,7 @@ func TestLinksBelongToHosts(t *testing.T) {
 	reader.With("Host", "other.test").Get(link + "/archive").WantError(transfer.ErrNotFound)
 	reader.Get(link + "/archive").Want(http.StatusOK)
 	// The link outlives its sender, until the transfer expires.
-	if err := s.App.Identity.DeletePerson(t.Context(), "ann@example.com"); err != nil {
+	if err := s.App.Identity.DeletePerson(t.Context(), testkit.Command, "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "the deleted sender's transfer names nobody", func() bool { return count(t, s, `SELECT count(*) FROM transfer.transfers WHERE sender IS NULL`) == 1 })

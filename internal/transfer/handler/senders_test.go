@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -273,7 +274,7 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 	begin(ann, nil)
 	acme.join(ann, bob)
 	bob.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrRoleMissing)
-	if err := s.App.Identity.SetLimits(t.Context(), acme.uid, []string{"newTransferReceiversLimit=2"}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{NewTransferReceiversLimit: identity.To(2)}); err != nil {
 		t.Fatal(err)
 	}
 	_, made := begin(ann, object{"recipients": []object{to("a@example.org"), to("b@example.org")}})
@@ -281,26 +282,26 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 		t.Errorf("maxRecipients %v", made.Value("maxRecipients"))
 	}
 	ann.Post(s.Transfer+"/reservations", object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(transfer.ErrTooManyRecipients)
-	limit := func(assignments ...string) {
+	limit := func(c identity.LimitsChange) {
 		t.Helper()
-		if err := s.App.Identity.SetLimits(t.Context(), acme.uid, assignments); err != nil {
+		if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, c); err != nil {
 			t.Fatal(err)
 		}
 	}
-	limit("transferVolumeGb=0")
+	limit(identity.LimitsChange{TransferVolumeGB: identity.To(0.0)})
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrSubscriptionVolume)
-	limit("transferVolumeGb=1")
-	if err := s.App.Identity.SetPersonLimits(t.Context(), "ann@example.com", []string{"uploadVolumeGb=0"}); err != nil {
+	limit(identity.LimitsChange{TransferVolumeGB: identity.To(1.0)})
+	if err := s.App.Identity.SetUploadVolume(t.Context(), testkit.Command, "ann@example.com", new(0.0)); err != nil {
 		t.Fatal(err)
 	}
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrPersonalVolume)
-	if err := s.App.Identity.SetPersonLimits(t.Context(), "ann@example.com", []string{"uploadVolumeGb=1"}); err != nil {
+	if err := s.App.Identity.SetUploadVolume(t.Context(), testkit.Command, "ann@example.com", new(1.0)); err != nil {
 		t.Fatal(err)
 	}
-	limit("newTransferLimit=3", "newTransferDrainRate=1/60")
+	limit(identity.LimitsChange{NewTransferLimit: identity.To(3), NewTransferDrainRate: identity.To(1.0 / 60)})
 	begin(ann, nil) // the third reservation: refused ones do not count
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNewTransfers)
-	limit("serviceEnabled=off")
+	limit(identity.LimitsChange{ServiceEnabled: identity.To(false)})
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrServiceDisabled)
 }
 

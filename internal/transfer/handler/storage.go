@@ -5,6 +5,7 @@ package handler
 import (
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
@@ -67,6 +68,9 @@ func checkFrom(c transfer.StorageCheck) checkResponse {
 	}
 }
 
+// operator returns the operator of a change that needs no reason.
+func operator(r *http.Request) audit.Actor { return audit.Of(caller(r)).As(audit.Operator) }
+
 // get handles GET /storage.
 func (h *Storage) get(w http.ResponseWriter, r *http.Request) error {
 	size, err := h.content.StorageSize(r.Context())
@@ -93,7 +97,7 @@ func (h *Storage) get(w http.ResponseWriter, r *http.Request) error {
 
 // start handles POST /storage/checks.
 func (h *Storage) start(w http.ResponseWriter, r *http.Request) error {
-	c, err := h.content.StartCheck(r.Context())
+	c, err := h.content.StartCheck(r.Context(), operator(r))
 	return respondCheck(w, c, err)
 }
 
@@ -113,7 +117,7 @@ func (h *Storage) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c, err := h.content.CancelCheck(r.Context(), uid)
+	c, err := h.content.CancelCheck(r.Context(), operator(r), uid)
 	return respondCheck(w, c, err)
 }
 
@@ -136,11 +140,11 @@ func checkUID(r *http.Request) (id.StorageCheck, error) {
 
 // accept handles POST /storage/accept.
 func (h *Storage) accept(w http.ResponseWriter, r *http.Request) error {
-	r, err := httpapi.DecodeChange(r, &httpapi.Change{})
+	by, err := httpapi.DecodeChange(r, audit.Operator, &httpapi.Change{})
 	if err != nil {
 		return err
 	}
-	if err := h.content.AcceptOrphans(r.Context()); err != nil {
+	if err := h.content.AcceptOrphans(r.Context(), by); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

@@ -22,8 +22,10 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// deliveryDetail names the recipient of a transfer in an audit entry.
-const deliveryDetail = "delivery"
+const (
+	deliveryDetail = "delivery" // names the recipient of a transfer in an audit entry
+	reasonDetail   = "reason"   // says in an audit entry why a transfer was revoked
+)
 
 // activityKinds are the kinds of changes by the actions of the audit log.
 var activityKinds = map[string]string{
@@ -33,7 +35,8 @@ var activityKinds = map[string]string{
 
 // Activity is something that happened to a transfer, as its sender sees it.
 type Activity struct {
-	Kind      string // opened, downloaded, or a value of activityKinds
+	Kind      string     // opened, downloaded, or a value of activityKinds
+	By        audit.Kind // of a change
 	At        time.Time
 	Recipient *transfer.Delivery // nil: nobody or unknown; only UID when the recipient was removed
 	Addresses []netip.Addr
@@ -142,9 +145,8 @@ func mergeActivities(uses []postgres.Use, changes []audit.Record, limit int) (li
 		list = append(list, a)
 	}
 	for _, r := range changes {
-		a := Activity{Kind: activityKinds[r.Action], At: r.At, Details: r.Details, key: strconv.FormatInt(r.ID, 10)}
-		inPlace := r.Details[operatorDetail] != "" || r.Details[reasonDetail] == byAdministrator
-		if r.Client.Address.IsValid() && !inPlace { // where operators and administrators are is their own
+		a := Activity{Kind: activityKinds[r.Action], By: r.Kind, At: r.At, Details: r.Details, key: strconv.FormatInt(r.ID, 10)}
+		if r.Client.Address.IsValid() && r.Kind == audit.Person { // where operators and administrators are is their own
 			a.Addresses = []netip.Addr{r.Client.Address}
 		}
 		if d, err := id.Parse[id.Delivery](r.Details[deliveryDetail]); err == nil {

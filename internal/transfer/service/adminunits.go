@@ -50,7 +50,7 @@ func (s *Service) PutAdminunit(ctx context.Context, caller token.Caller, u trans
 		if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
+		return s.record(ctx, tx, administrator(caller, ""), audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
 	})
 }
 

@@ -275,7 +275,7 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 			return err
 		}
 	}
-	err := s.record(ctx, tx, caller, audit.Entry{
+	err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
 		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
 		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
 	})

@@ -151,7 +151,7 @@ func (s *Service) gate(ctx context.Context, auth DownloadAuth, caller token.Call
 		return transfer.Gate{}, transfer.ErrNoDownloadAnyway
 	}
 	return transfer.Gate{}, s.store.InTx(ctx, func(tx *postgres.Store) error {
-		return s.record(ctx, tx, caller, audit.Entry{
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{
 			Action: "transfer.download.anyway", Object: found.Transfer.String(), Target: found.Owner, Organization: owner.Organization,
 			Details: map[string]string{"object": found.UID.String(), "state": string(found.Scan.State), "finding": found.Scan.Finding},
 		})
@@ -277,7 +277,7 @@ func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.De
 				return err
 			}
 		}
-		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
 			return err
 		}
 		if !a.AsSender || a.Sender.Person.IsZero() {
@@ -339,6 +339,6 @@ func (s *Service) recordSent(ctx context.Context, d start, e Extent, sent int64)
 		if err != nil || !all {
 			return err
 		}
-		return s.revoke(ctx, tx, d.caller, t, audit.Entry{Details: map[string]string{reasonDetail: "downloaded"}})
+		return s.revoke(ctx, tx, t, audit.Entry{Actor: audit.Of(d.caller), Details: map[string]string{reasonDetail: "downloaded"}})
 	})
 }

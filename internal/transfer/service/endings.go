@@ -11,9 +11,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// revoke erases a locked transfer. It sends an event to the recipients and to the sender. The audit entry takes details and organization
-// from e.
-func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, e audit.Entry) error {
+// revoke erases a locked transfer. It sends an event to the recipients and to the sender. The audit entry takes actor, details and
+// organization from e.
+func (s *Service) revoke(ctx context.Context, tx *postgres.Store, t postgres.SeenTransfer, e audit.Entry) error {
 	uids := []id.Transfer{t.UID}
 	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, caller token.C
 		return err
 	}
 	e.Action, e.Object, e.Target = "transfer.revoke", t.UID.String(), t.Sender.Person
-	if err := s.record(ctx, tx, caller, e); err != nil {
+	if err := audit.Append(ctx, tx.Tx(), s.now(), e); err != nil {
 		return err
 	}
 	return s.tell(ctx, tx, events.TransferRevoked, t.UID, parties(t, deliveries[t.UID]))

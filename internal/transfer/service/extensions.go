@@ -84,7 +84,7 @@ func (s *Service) AskExtension(ctx context.Context, caller token.Caller, key, me
 		if err := tx.MarkAsked(ctx, t.Recipient.UID, now); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, caller, audit.Entry{
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
 			Action: "transfer.extension.ask", Object: t.UID.String(), Target: sender.Person, Details: map[string]string{deliveryDetail: t.Recipient.UID.String()},
 		}); err != nil {
 			return err

@@ -113,7 +113,7 @@ func (s *Service) forward(ctx context.Context, tx *postgres.Store, caller token.
 	if err != nil {
 		return delivered{}, err
 	}
-	return d, s.record(ctx, tx, caller, audit.Entry{
+	return d, s.record(ctx, tx, audit.Of(caller), audit.Entry{
 		Action: "transfer.forward", Object: uid.String(), Target: original.Sender.Person, Details: map[string]string{"transfer": d.UID.String()},
 	})
 }

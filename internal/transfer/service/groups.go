@@ -176,7 +176,7 @@ func (s *Service) storeGroup(ctx context.Context, caller token.Caller, present i
 		if g, err = withMembers(ctx, tx, g); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
+		return s.record(ctx, tx, administrator(caller, ""), audit.Entry{Action: action, Object: g.UID.String(), Organization: o})
 	})
 	return g, err
 }
@@ -215,6 +215,6 @@ func (s *Service) DeleteGroup(ctx context.Context, caller token.Caller, uid id.G
 		if err := tx.DeleteGroup(ctx, o, uid, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
+		return s.record(ctx, tx, administrator(caller, ""), audit.Entry{Action: "mailboxgroup.delete", Object: uid.String(), Organization: o})
 	})
 }

@@ -309,7 +309,7 @@ var errNoScanner = fault.ErrConflict.With("no scanner is configured: set CONSIGN
 
 // InspectAgain lets a transfer, or one object, be inspected again.
 // Errors: transfer.ErrNotFound when nothing of it can be inspected; fault.ErrConflict without a scanner.
-func (s *Service) InspectAgain(ctx context.Context, uid id.Transfer) (int, error) {
+func (s *Service) InspectAgain(ctx context.Context, by audit.Actor, uid id.Transfer) (int, error) {
 	if !s.Inspects() {
 		return 0, errNoScanner
 	}
@@ -321,7 +321,7 @@ func (s *Service) InspectAgain(ctx context.Context, uid id.Transfer) (int, error
 		if n == 0 {
 			return transfer.ErrNotFound
 		}
-		if err := audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "transfer.inspect", Object: uid.String()}); err != nil {
+		if err := s.record(ctx, tx, by, audit.Entry{Action: "transfer.inspect", Object: uid.String()}); err != nil {
 			return err
 		}
 		return s.inspectSoon(ctx, tx)

@@ -61,12 +61,12 @@ func (s *Service) PutMailbox(ctx context.Context, caller token.Caller, m transfe
 	}); err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
-	return s.putMailbox(ctx, caller, m)
+	return s.putMailbox(ctx, audit.Of(caller), m)
 }
 
 // putMailbox is PutMailbox for the mailbox of m.Person, independent of the caller's person. Reserved links are allowed.
-func (s *Service) putMailbox(ctx context.Context, caller token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
-	sc := s.scope(caller)
+func (s *Service) putMailbox(ctx context.Context, by audit.Actor, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	sc := s.scope(token.Caller{Client: by.Client})
 	owner, err := s.store.Owner(ctx, m.Person, sc)
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
@@ -104,7 +104,7 @@ func (s *Service) putMailbox(ctx context.Context, caller token.Caller, m transfe
 		if err := tx.SetVanityLink(ctx, m.Person, s.linkScope(sc.HostOrganization), m.VanityLink); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
+		return s.record(ctx, tx, by, audit.Entry{Action: "mailbox.put", Object: m.Person.String(), Organization: owner.Organization})
 	})
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
@@ -199,7 +199,7 @@ func (s *Service) DeleteMailbox(ctx context.Context, caller token.Caller) error 
 		if err := tx.EndReservations(ctx, caller.Person, true); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "mailbox.delete", Object: caller.Person.String()})
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "mailbox.delete", Object: caller.Person.String()})
 	})
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/text"
-	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -69,6 +69,42 @@ func (s *Service) narrowMailboxes(ctx context.Context, q *postgres.MailboxSearch
 	return true, nil
 }
 
+// SetMailbox creates or replaces the mailbox of m.Person on the person's home host, and reports whether it created it. The
+// rules are those for the owner.
+// Errors: those of PutMailbox.
+func (s *Service) SetMailbox(ctx context.Context, by audit.Actor, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+	owner, err := s.store.Owner(ctx, m.Person, s.anyHost())
+	if err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	host, err := s.hosts.Resolve(ctx, owner.Host)
+	if err != nil {
+		return transfer.PublicMailbox{}, false, err
+	}
+	by.Client.Host = host
+	return s.putMailbox(ctx, by, m)
+}
+
+// PersonMailbox returns a person's mailbox on any host.
+// Errors: transfer.ErrNotFound.
+func (s *Service) PersonMailbox(ctx context.Context, p id.Person) (transfer.PublicMailbox, error) {
+	return s.store.PublicMailbox(ctx, transfer.Key{UID: p.String()}, s.anyHost())
+}
+
+// PersonGroups returns the groups that list a person's mailbox, by name.
+func (s *Service) PersonGroups(ctx context.Context, p id.Person) ([]transfer.MailboxGroup, error) {
+	return s.store.GroupsOf(ctx, p)
+}
+
+// MailboxPage returns the URL of the page where strangers upload to the mailbox.
+func (s *Service) MailboxPage(m transfer.PublicMailbox) string {
+	name := m.VanityLink
+	if name == "" {
+		name = m.Person.String()
+	}
+	return s.hosts.URL(m.Owner.Host, "/m/"+name)
+}
+
 // MailboxReport is what an operator sees of a mailbox.
 type MailboxReport struct {
 	transfer.PublicMailbox
@@ -96,22 +132,22 @@ var errHasMailbox = fault.ErrConflict.With("person: has a mailbox already")
 
 // CreateMailbox creates the mailbox of a person who has none, like `consign mailbox create`.
 // Errors: fault.ErrConflict, those of PutMailbox.
-func (s *Service) CreateMailbox(ctx context.Context, p id.Person, link string) error {
+func (s *Service) CreateMailbox(ctx context.Context, by audit.Actor, p id.Person, link string) error {
 	if _, err := s.PersonMailbox(ctx, p); !errors.Is(err, transfer.ErrNotFound) {
 		if err == nil {
 			err = errHasMailbox
 		}
 		return err
 	}
-	_, _, err := s.SetMailbox(ctx, transfer.Mailbox{Person: p, VanityLink: link})
+	_, _, err := s.SetMailbox(ctx, by, transfer.Mailbox{Person: p, VanityLink: link})
 	return err
 }
 
 // EndOpenReservations cancels one open reservation of a stranger on the mailbox of a person, or with the zero uid all, like the owner does.
 // Errors: transfer.ErrNotFound.
-func (s *Service) EndOpenReservations(ctx context.Context, p id.Person, uid id.Reservation) error {
+func (s *Service) EndOpenReservations(ctx context.Context, by audit.Actor, p id.Person, uid id.Reservation) error {
 	if !uid.IsZero() {
-		return s.cancelAtMailbox(ctx, token.Caller{}, p, uid)
+		return s.cancelAtMailbox(ctx, by, p, uid)
 	}
 	if _, err := s.PersonMailbox(ctx, p); err != nil {
 		return err
@@ -121,7 +157,7 @@ func (s *Service) EndOpenReservations(ctx context.Context, p id.Person, uid id.R
 		return err
 	}
 	for _, r := range open {
-		if err := s.cancelAtMailbox(ctx, token.Caller{}, p, r.UID); err != nil && !errors.Is(err, transfer.ErrNotFound) {
+		if err := s.cancelAtMailbox(ctx, by, p, r.UID); err != nil && !errors.Is(err, transfer.ErrNotFound) {
 			return err
 		}
 	}

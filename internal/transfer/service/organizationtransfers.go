@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/token"
@@ -73,9 +74,9 @@ func (s *Service) OrganizationTransfer(ctx context.Context, caller token.Caller,
 	return r, err
 }
 
-// ExtendByAdministrator makes a transfer of the caller's organization available for some days from now, as long as a sender can at most.
+// ExtendOrganizationTransfer makes a transfer of the caller's organization available for some days from now, as long as a sender can at most.
 // Errors: those of overseen, transfer.ErrServiceDisabled, transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid.
-func (s *Service) ExtendByAdministrator(ctx context.Context, caller token.Caller, uid id.Transfer, days int) error {
+func (s *Service) ExtendOrganizationTransfer(ctx context.Context, caller token.Caller, reason string, uid id.Transfer, days int) error {
 	o, err := s.overseen(ctx, caller)
 	if err != nil {
 		return err
@@ -87,19 +88,22 @@ func (s *Service) ExtendByAdministrator(ctx context.Context, caller token.Caller
 	case !admin.ServiceEnabled:
 		return transfer.ErrServiceDisabled
 	}
-	return s.extendFor(ctx, administrator(caller, o), uid, days, int(slices.Max(admin.AvailableTTL)))
+	return s.extendIn(ctx, administrator(caller, reason), o, uid, days, int(slices.Max(admin.AvailableTTL)))
 }
 
-// RevokeByAdministrator ends a transfer of the caller's organization and erases its content.
+// RevokeOrganizationTransfer ends a transfer of the caller's organization and erases its content.
 // Errors: those of overseen, transfer.ErrNotFound, transfer.ErrEnded.
-func (s *Service) RevokeByAdministrator(ctx context.Context, caller token.Caller, uid id.Transfer) error {
+func (s *Service) RevokeOrganizationTransfer(ctx context.Context, caller token.Caller, reason string, uid id.Transfer) error {
 	o, err := s.overseen(ctx, caller)
 	if err != nil {
 		return err
 	}
-	return s.revokeFor(ctx, administrator(caller, o), uid)
+	return s.revokeIn(ctx, administrator(caller, reason), o, uid)
 }
 
-func administrator(caller token.Caller, o id.Organization) authority {
-	return authority{caller: caller, organization: o, details: map[string]string{reasonDetail: byAdministrator}}
+// administrator returns the caller as an actor in place of a member.
+func administrator(caller token.Caller, reason string) audit.Actor {
+	by := audit.Of(caller).As(audit.Administrator)
+	by.Reason = reason
+	return by
 }

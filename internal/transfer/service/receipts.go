@@ -212,7 +212,7 @@ func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.At
 
 // EraseReceipts erases the statements about a transfer, all but their hashes. Copies that somebody holds still verify.
 // Errors: transfer.ErrNotFound.
-func (s *Service) EraseReceipts(ctx context.Context, uid id.Transfer) error {
+func (s *Service) EraseReceipts(ctx context.Context, by audit.Actor, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		n, err := tx.EraseReceipts(ctx, []id.Transfer{uid})
 		if err == nil && n == 0 {
@@ -221,7 +221,7 @@ func (s *Service) EraseReceipts(ctx context.Context, uid id.Transfer) error {
 		if err != nil {
 			return err
 		}
-		return audit.Append(ctx, tx.Tx(), s.now(), audit.Entry{Action: "receipt.erase", Object: uid.String()})
+		return s.record(ctx, tx, by, audit.Entry{Action: "receipt.erase", Object: uid.String()})
 	})
 }
 

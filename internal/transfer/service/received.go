@@ -110,7 +110,7 @@ func (s *Service) pin(ctx context.Context, tx *postgres.Store, caller token.Call
 			return err
 		}
 	}
-	return s.record(ctx, tx, caller, audit.Entry{Action: action, Object: t.UID.String()})
+	return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: action, Object: t.UID.String()})
 }
 
 // ReleasePins lets pinned transfers whose expiry has passed expire after the time of a warning, where the storage volume is used up or the
@@ -125,7 +125,7 @@ func (s *Service) ReleasePins(ctx context.Context) error {
 		slices.SortFunc(released, func(a, b postgres.ReleasedPin) int { return strings.Compare(a.Owner.String(), b.Owner.String()) }) // one order of locks
 		for _, r := range released {
 			entry := audit.Entry{Action: "transfer.unpin", Object: r.Transfer.String(), Target: r.Owner}
-			if err := s.record(ctx, tx, token.Caller{}, entry); err != nil {
+			if err := s.record(ctx, tx, audit.Actor{Kind: audit.Job}, entry); err != nil {
 				return 0, err
 			}
 			if err := s.tell(ctx, tx, events.TransferUpdated, r.Transfer, []id.Person{r.Owner}); err != nil {

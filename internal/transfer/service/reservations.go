@@ -263,7 +263,7 @@ func (s *Service) CancelReservation(ctx context.Context, caller token.Caller, ui
 		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "reservation.cancel", Object: uid.String(), Target: r.Owner})
 	})
 	if err == nil {
 		s.returnStrangersTransfers(ctx, unused)
@@ -302,12 +302,12 @@ func (s *Service) CancelMailboxReservation(ctx context.Context, caller token.Cal
 	if _, err := s.Mailbox(ctx, caller); err != nil {
 		return err
 	}
-	return s.cancelAtMailbox(ctx, caller, caller.Person, uid)
+	return s.cancelAtMailbox(ctx, audit.Of(caller), caller.Person, uid)
 }
 
 // cancelAtMailbox cancels a stranger's open reservation on the mailbox of owner.
 // Errors: transfer.ErrNotFound.
-func (s *Service) cancelAtMailbox(ctx context.Context, caller token.Caller, owner id.Person, uid id.Reservation) error {
+func (s *Service) cancelAtMailbox(ctx context.Context, by audit.Actor, owner id.Person, uid id.Reservation) error {
 	var unused []postgres.UnusedReservation
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockMailboxReservation(ctx, owner, uid, s.now()); err != nil {
@@ -317,7 +317,7 @@ func (s *Service) cancelAtMailbox(ctx context.Context, caller token.Caller, owne
 		if unused, err = s.deleteReservations(ctx, tx, []id.Reservation{uid}); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: owner})
+		return s.record(ctx, tx, by, audit.Entry{Action: "reservation.end", Object: uid.String(), Target: owner})
 	})
 	if err == nil {
 		s.returnStrangersTransfers(ctx, unused)

@@ -164,8 +164,8 @@ func (s *Service) anyHost() postgres.Scope {
 }
 
 // record writes an audit entry in tx's transaction.
-func (s *Service) record(ctx context.Context, tx *postgres.Store, caller token.Caller, e audit.Entry) error {
-	e.Actor, e.Client = caller.Person, caller.Client
+func (s *Service) record(ctx context.Context, tx *postgres.Store, by audit.Actor, e audit.Entry) error {
+	e.Actor = by
 	return audit.Append(ctx, tx.Tx(), s.now(), e)
 }
 

@@ -139,7 +139,7 @@ func (s *Service) changed(ctx context.Context, tx *postgres.Store, caller token.
 	if terms.Rescheduled {
 		details["expiresAt"] = terms.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.update", Object: t.UID.String(), Details: details}); err != nil {
+	if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.update", Object: t.UID.String(), Details: details}); err != nil {
 		return err
 	}
 	if err := s.chargeDelivered(ctx, tx, t.Reservation, len(terms.Subject)-len(t.Subject)); err != nil {

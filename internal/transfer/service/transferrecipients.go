@@ -102,7 +102,7 @@ func (s *Service) AddRecipients(ctx context.Context, caller token.Caller, uid id
 			return err
 		}
 		details := map[string]string{"recipients": strconv.Itoa(len(fresh))}
-		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.recipients.add", Object: uid.String(), Details: details}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.recipients.add", Object: uid.String(), Details: details}); err != nil {
 			return err
 		}
 		if err := s.chargeDelivered(ctx, tx, t.Reservation, names); err != nil {
@@ -171,7 +171,7 @@ func (s *Service) RemoveRecipient(ctx context.Context, caller token.Caller, uid 
 		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: recipient.UUID}); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, caller, audit.Entry{
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
 			Action: "transfer.recipients.remove", Object: uid.String(), Target: gone.Person, Details: map[string]string{deliveryDetail: recipient.String()},
 		}); err != nil {
 			return err
@@ -227,7 +227,7 @@ func (s *Service) Resend(ctx context.Context, caller token.Caller, uid id.Transf
 			return err
 		}
 		details := map[string]string{"newLink": strconv.FormatBool(newLink), deliveryDetail: recipient.String()}
-		if err := s.record(ctx, tx, caller, audit.Entry{Action: "transfer.resend", Object: uid.String(), Target: t.deliveries[i].Person, Details: details}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.resend", Object: uid.String(), Target: t.deliveries[i].Person, Details: details}); err != nil {
 			return err
 		}
 		return s.tell(ctx, tx, events.TransferUpdated, uid, []id.Person{caller.Person})

@@ -291,7 +291,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		}
 		expired := !s.now().Before(t.ExpiresAt)
 		if t.AsSender && !t.State.Ended() && !expired {
-			return s.revoke(ctx, tx, caller, t, audit.Entry{})
+			return s.revoke(ctx, tx, t, audit.Entry{Actor: audit.Of(caller)})
 		}
 		if t.AsSender {
 			if err := tx.HideTransfer(ctx, uid, s.now()); err != nil {
@@ -321,7 +321,7 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, caller, audit.Entry{Action: "transfer.hide", Object: uid.String()})
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
 }
 

@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -13,30 +16,30 @@ import (
 // Limits returns the effective limitations of an organization: its own, else those of its plan.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Limits(ctx context.Context, o id.Organization) (identity.Limits, error) {
-	return database.One[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
-		SELECT organization, service_enabled, users, transfer_volume_bytes, storage_volume_bytes, gdpr_contract, secure_spaces, mime_type_filter,
-		       new_transfer_limit, new_transfer_drain_rate, new_transfer_receivers_limit, admin_portal, mailbox_groups, change_hostname
-		FROM directory.limits WHERE organization = $1`, o)
-}
-
-// limitColumns are the columns of identity.limits that SetLimit writes.
-var limitColumns = map[string]string{
-	"serviceEnabled": "service_enabled", "users": "users", "transferVolumeGb": "transfer_volume_bytes",
-	"storageVolumeGb": "storage_volume_bytes", "gdprContract": "gdpr_contract", "secureSpaces": "secure_spaces",
-	"mimeTypeFilter": "mime_type_filter", "newTransferLimit": "new_transfer_limit", "newTransferDrainRate": "new_transfer_drain_rate",
-	"newTransferReceiversLimit": "new_transfer_receivers_limit", "adminPortal": "admin_portal", "mailboxGroups": "mailbox_groups",
-	"changeHostname": "change_hostname",
-}
-
-// SetLimit sets one limitation, by its name in the client environment. nil restores the value of the plan.
-func (s *Store) SetLimit(ctx context.Context, o id.Organization, name string, value any) error {
-	column, ok := limitColumns[name]
-	if !ok {
-		return fmt.Errorf("set limit: there is no limit %q", name)
+	columns := make([]string, 0, 13)
+	for _, l := range identity.Limitations() {
+		column := l.Column
+		if l.Kind == identity.LimitVolume {
+			column += fmt.Sprintf("::float8 / %d", identity.Gigabyte)
+		}
+		columns = append(columns, column+` AS "`+l.Name+`"`)
 	}
-	_, err := database.Exec(ctx, s.q, "set limit", `
-		INSERT INTO identity.limits (organization, `+column+`) VALUES ($1, $2)
-		ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET `+column+` = excluded.`+column, o, value)
+	return database.One[identity.Limits](ctx, s.q, "read limits", identity.ErrOrganizationNotFound, `
+		SELECT `+strings.Join(columns, ", ")+` FROM directory.limits WHERE organization = $1`, o)
+}
+
+// SetLimits sets limitations, by their columns. nil restores the value of the plan.
+func (s *Store) SetLimits(ctx context.Context, o id.Organization, columns map[string]any) error {
+	names := slices.Sorted(maps.Keys(columns))
+	var places, updates []string
+	args := []any{o}
+	for i, c := range names {
+		args = append(args, columns[c])
+		places, updates = append(places, fmt.Sprintf("$%d", i+2)), append(updates, c+" = excluded."+c)
+	}
+	_, err := database.Exec(ctx, s.q, "set limits", `
+		INSERT INTO identity.limits (organization, `+strings.Join(names, ", ")+`) VALUES ($1, `+strings.Join(places, ", ")+`)
+		ON CONFLICT ON CONSTRAINT limits_pkey DO UPDATE SET `+strings.Join(updates, ", "), args...)
 	return err
 }
 

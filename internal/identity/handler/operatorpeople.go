@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -78,17 +79,17 @@ type newPersonResponse struct {
 // createPerson handles POST /people of the console.
 func (h *Handler) createPerson(w http.ResponseWriter, r *http.Request) error {
 	var in newPersonRequest
-	r, err := httpapi.DecodeChange(r, &in)
+	by, err := httpapi.DecodeChange(r, audit.Operator, &in)
 	if err != nil {
 		return err
 	}
-	p, err := h.service.CreateByOperator(r.Context(), httpapi.Client(r.Context()), service.NewAccount{
+	p, err := h.service.InvitePerson(r.Context(), by, service.NewAccount{
 		Address: in.Address, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone,
 	})
 	if err != nil {
 		return err
 	}
-	at := h.hosts.URL(httpapi.Client(r.Context()).Host.Name, httpapi.OperatorBase+"/people/"+p.String())
+	at := h.hosts.URL(by.Client.Host.Name, httpapi.OperatorBase+"/people/"+p.String())
 	return httpapi.Created(w, at, newPersonResponse{p})
 }
 
@@ -171,16 +172,17 @@ func personUID(r *http.Request) (id.Person, error) {
 }
 
 // changePerson returns the handler of POST /people/{person}/… of the console, which needs a reason only.
-func (h *Handler) changePerson(do func(ctx context.Context, reference string) error) httpapi.HandlerFunc {
+func (h *Handler) changePerson(do func(ctx context.Context, by audit.Actor, reference string) error) httpapi.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		p, err := personUID(r)
 		if err != nil {
 			return err
 		}
-		if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+		by, err := httpapi.DecodeChange(r, audit.Operator, &httpapi.Change{})
+		if err != nil {
 			return err
 		}
-		if err := do(r.Context(), p.String()); err != nil {
+		if err := do(r.Context(), by, p.String()); err != nil {
 			return err
 		}
 		return httpapi.NoContent(w)
@@ -199,10 +201,11 @@ func (h *Handler) setPersonLimits(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	var in volumeRequest
-	if r, err = httpapi.DecodeChange(r, &in); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Operator, &in)
+	if err != nil {
 		return err
 	}
-	if err := h.service.SetPersonVolume(r.Context(), p, in.UploadVolumeGB); err != nil {
+	if err := h.service.SetUploadVolume(r.Context(), by, p.String(), in.UploadVolumeGB); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)
@@ -214,7 +217,8 @@ func (h *Handler) exportPerson(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if r, err = httpapi.DecodeChange(r, &httpapi.Change{}); err != nil {
+	by, err := httpapi.DecodeChange(r, audit.Operator, &httpapi.Change{})
+	if err != nil {
 		return err
 	}
 	end, ok := h.exports.begin(p)
@@ -222,7 +226,10 @@ func (h *Handler) exportPerson(w http.ResponseWriter, r *http.Request) error {
 		return errExporting
 	}
 	defer end()
-	record, err := h.service.ExportByOperator(r.Context(), p)
+	record, err := h.service.ExportPerson(r.Context(), p.String())
+	if err == nil {
+		err = h.service.RecordExport(r.Context(), by, p)
+	}
 	if err != nil {
 		return err
 	}
