@@ -4,6 +4,8 @@ GO       ?= go
 VERSION  ?= $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p' CHANGELOG.md | head -n 1)+$(shell git describe --always --dirty --exclude '*' 2>/dev/null || echo source)
 GOLANGCI := v2.15.0
 TOOLS    := $(CURDIR)/.tools
+# Types of requests and answers, for the scripts of the pages (internal/web/calls.d.ts)
+TYPES    := $(patsubst api/%.yaml,$(TOOLS)/types/%.d.ts,$(wildcard api/*.yaml))
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
@@ -33,7 +35,7 @@ generate: ## generate the Go client from api/*.yaml
 test: postgres ## run all tests on a private Postgres; SLOWEST=20 lists the slowest
 	@set -o pipefail; $(GO) test -json -timeout 40m ./... | $(GO) run ./scripts/testlog -slowest $(or $(SLOWEST),0)
 
-lint: $(TOOLS)/golangci-lint-$(GOLANGCI) test/node_modules ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI) $(TYPES) ## gofmt, go vet, golangci-lint, import law, types of the JavaScript (needs node)
 	@test -z "$$(gofmt -l cmd client internal api migrations | tee -a /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	test/node_modules/.bin/tsc -p internal/web
@@ -88,6 +90,9 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI) once (about two minutes)"
 	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI)
 	@mv $(TOOLS)/golangci-lint $@
+
+$(TOOLS)/types/%.d.ts: api/%.yaml test/package-lock.json | test/node_modules
+	@test/node_modules/.bin/openapi-typescript $< -o $@ >/dev/null
 
 test/node_modules: test/package-lock.json
 	@. test/lib.sh && npm_ci test

@@ -7,10 +7,10 @@ import { account, claims, device, drop, now, onSession, person, refresh, remembe
 import { removeReceipts, removeRecords } from "./store.js";
 
 const root = document.documentElement;
-/** Base path of the identity API. */
-export const identity = root.dataset.identity ?? "/id/v3";
+/** Base path of the identity API. By this type calls.d.ts finds the operations. */
+export const identity = /** @type {"/id/v3"} */ (root.dataset.identity ?? "/id/v3");
 /** Base path of the transfer API. */
-export const transfer = root.dataset.transfer ?? "/transfer/v2";
+export const transfer = /** @type {"/transfer/v2"} */ (root.dataset.transfer ?? "/transfer/v2");
 
 /** Whether a URL is of the identity API, or of a part of the operators' API that has its codes. @param {string} url */
 const ofIdentity = (url) => url.startsWith(identity) || /^\/admin\/v1\/(session|people|org)/.test(url);
@@ -35,11 +35,13 @@ export class Failure extends Error {
 
 /**
  * Sends one request. Throws Failure for every answer that is not 2xx, and AbortError when `signal` aborts.
- * @param {string} method @param {string} url
- * @param {{token?: string, json?: unknown, body?: BodyInit, type?: string, signal?: AbortSignal, accept?: string, headers?: Record<string, string>}} [options]
- * @returns {Promise<{status: number, body: any, headers: Headers, response: Response}>}
+ * The body of the answer has the type of the OpenAPI documents (calls.d.ts).
+ * @template {string} M @template {string} U
+ * @param {M} method @param {U} url @param {import("../calls").Rest<M, U>} rest an `Options`
+ * @returns {Promise<import("../calls").Answer<import("../calls").Body<M, U>>>}
  */
-export async function call(method, url, { token, json, body, type, signal, accept = "application/json", headers = {} } = {}) {
+export async function call(method, url, ...rest) {
+  let { token, json, body, type, signal, accept = "application/json", headers = {} } = /** @type {import("../calls").Options} */ (rest[0] ?? {});
   /** @type {Record<string, string>} */
   const sent = { Accept: accept, "Accept-Language": root.lang, ...headers };
   if (token) sent.Authorization = `Bearer ${token}`;
@@ -57,6 +59,9 @@ export async function call(method, url, { token, json, body, type, signal, accep
   const answer = response.headers.get("Content-Type")?.includes("/json") && method !== "HEAD" ? await content(url, response, signal) : {};
   return { status: response.status, body: answer, headers: response.headers, response };
 }
+
+/** `call` where the type of method and URL is known to the caller only. @type {(method: string, url: string, options?: import("../calls").Options) => Promise<any>} */
+const callAnything = call;
 
 /** Reads the body of an answer. It is cut off when the connection breaks, or when the page is left. @param {string} url @param {Response} response @param {AbortSignal} [signal] */
 async function content(url, response, signal) {
@@ -236,15 +241,18 @@ const tokenRejected = (error) => error instanceof Failure && error.status === 40
 
 /**
  * Sends a request as the signed-in person. Without a valid session it calls `otherwise`, by default the redirect to the sign-in page.
- * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options] @param {() => Promise<any>} [otherwise]
+ * @template {string} M @template {string} U
+ * @param {M} method @param {U} url @param {import("../calls").Rest<M, U, [() => Promise<any>]>} rest an `Options`, and `otherwise`
+ * @returns {Promise<import("../calls").Answer<import("../calls").Body<M, U>>>}
  */
-export async function own(method, url, options = {}, otherwise = leave) {
+export async function own(method, url, ...rest) {
+  const [options = {}, otherwise = leave] = /** @type {[import("../calls").Options?, (() => Promise<any>)?]} */ (rest);
   for (let tries = 2; tries > 0 && signedIn(); tries--) {
     let before = changes;
     try {
       const token = await accessToken();
       before = changes;
-      return await call(method, url, { ...options, token });
+      return await callAnything(method, url, { ...options, token });
     } catch (error) {
       if (error instanceof Failure && error.code === TokenCode.UNVERIFIED) {
         if (tries > 1 && changes !== before) continue; // confirmed meanwhile, in another tab
@@ -263,11 +271,8 @@ export async function own(method, url, options = {}, otherwise = leave) {
   return otherwise();
 }
 
-/**
- * Sends a request as the signed-in person, or without a token.
- * @param {string} method @param {string} url @param {Parameters<typeof call>[2]} [options]
- */
-export const asAnybody = (method, url, options) => own(method, url, options, () => call(method, url, options));
+/** Sends a request as the signed-in person, or without a token. @type {import("../calls").Call} */
+export const asAnybody = (method, url, ...rest) => own(method, url, .../** @type {any} */ ([rest[0], () => call(method, url, ...rest)]));
 
 /** Redirects to the sign-in page. The promise never resolves, so that callers do nothing until the page is gone. */
 function leave() {

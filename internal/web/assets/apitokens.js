@@ -23,16 +23,16 @@ const day = 24 * 60 * 60 * 1000;
 /** Shows the API tokens of the person, or of an organization. @param {{organization?: string}} props uid; none: the person's */
 export function APITokens({ organization = "" }) {
   const { value, error, reload } = useLoaded(async () =>
-    (await call("GET", `${identity}/tokens${organization ? `?organization=${organization}` : ""}`)).body.tokens);
-  const [made, setMade] = useState(/** @type {any} */ (null));
+    (await call("GET", `${identity}/tokens?${new URLSearchParams(organization ? { organization } : {})}`)).body.tokens);
+  const [made, setMade] = useState(/** @type {IdentityAPI["CreatedAPIToken"] | null} */ (null));
   const [making, setMaking] = useState(false);
-  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [asking, setAsking] = useState(/** @type {IdentityAPI["APIToken"] | null} */ (null));
   const revoke = useAction(async (uid) => {
     await call("DELETE", `${identity}/tokens/${uid}`);
     if (made?.uid === uid) setMade(null);
     reload();
   });
-  const done = (/** @type {any} */ token) => {
+  const done = (/** @type {IdentityAPI["CreatedAPIToken"]} */ token) => {
     setMade(token);
     setMaking(false);
     reload();
@@ -46,7 +46,7 @@ export function APITokens({ organization = "" }) {
       <${Copy} text=${made.token} label=${T("Copy the token")} /><//>`}
     ${!value && html`<${Waiting} error=${error} />`}
     <${Problem} error=${revoke.error} />
-    ${value?.length > 0 && html`<ul class="list rows">${value.map((/** @type {any} */ t) =>
+    ${value && value.length > 0 && html`<ul class="list rows">${value.map((t) =>
     html`<${Row} key=${t.uid} token=${t} shared=${organization !== ""} busy=${revoke.busy} onRevoke=${() => setAsking(t)} />`)}</ul>`}
     ${making
     ? html`<${Make} organization=${organization} onDone=${done} onCancel=${() => setMaking(false)} />`

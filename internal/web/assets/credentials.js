@@ -8,9 +8,9 @@ import { members } from "./errors.js";
 import { NewPassword, Password, hasPasskeys } from "./signin.js";
 import { useStepUp } from "./stepup.js";
 
-const authenticators = `${identity}/profile/authenticators`;
+const authenticators = /** @type {const} */ (`${identity}/profile/authenticators`);
 
-/** The person's authenticators. @param {{profile: any}} props */
+/** The person's authenticators. @param {{profile: IdentityAPI["Person"]}} props */
 export function Credentials({ profile }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", authenticators)).body.authenticators);
   const { stepUp, dialog } = useStepUp();
@@ -19,7 +19,7 @@ export function Credentials({ profile }) {
   const of = (type) => value.find((a) => a.type === type);
   const email = profile.emails.find((e) => e.primary)?.address ?? "";
   return html`
-    ${of("bcrypt") && html`<${ChangePassword} uid=${of("bcrypt").uid} />`}
+    ${of("bcrypt") && html`<${ChangePassword} uid=${of("bcrypt")?.uid} />`}
     ${of("bcrypt") && html`<section class="card stack"><h2>${T("Passkeys")}</h2>
       <${Passkeys} all=${value.filter((a) => a.type === "webauthn")} email=${email} stepUp=${stepUp} onChange=${reload} />
     </section>`}
@@ -52,7 +52,7 @@ function ChangePassword({ uid }) {
   </section>`;
 }
 
-/** Renames a passkey. @param {{passkey: any, onChange: () => void, onClose: () => void}} props */
+/** Renames a passkey. @param {{passkey: IdentityAPI["Authenticator"], onChange: () => void, onClose: () => void}} props */
 function NameOfPasskey({ passkey, onChange, onClose }) {
   const rename = useAction(async ({ name }) => {
     await own("PUT", `${authenticators}/${passkey.uid}`, { json: { name: name.trim() } });
@@ -66,7 +66,7 @@ function NameOfPasskey({ passkey, onChange, onClose }) {
   <//>`;
 }
 
-/** The person's passkeys. @param {{all: any[], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
+/** The person's passkeys. @param {{all: IdentityAPI["Authenticator"][], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
 function Passkeys({ all, email, stepUp, onChange }) {
   const [asking, setAsking] = useState(/** @type {any} */ (null));
   const [naming, setNaming] = useState("");

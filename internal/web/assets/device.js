@@ -25,7 +25,7 @@ function Enter({ onCode }) {
 const spelled = (code) => code.toUpperCase().replace(/[^A-Z0-9]/g, "").replace(/^(.{4})/, "$1-");
 
 function Program({ code, onOther }) {
-  const at = `${identity}/device/${encodeURIComponent(code)}`;
+  const at = /** @type {const} */ (`${identity}/device/${encodeURIComponent(code)}`);
   const { value, error } = useLoaded(async () => (await own("GET", at)).body);
   const [done, setDone] = useState("");
   const { stepUp, dialog } = useStepUp();

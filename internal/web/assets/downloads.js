@@ -34,7 +34,7 @@ export async function downloadAnyway(uid, objectUid) {
 }
 
 /** The public path of a transfer. @param {string} key of the link */
-const linked = (key) => `${transfer}/public/transfers/${encodeURIComponent(key)}`;
+const linked = (key) => /** @type {const} */ (`${transfer}/public/transfers/${encodeURIComponent(key)}`);
 
 /**
  * Downloads from a transfer by its link.

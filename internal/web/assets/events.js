@@ -16,7 +16,7 @@ export async function follow(onEvent, onBack) {
       const { response } = await own("GET", `${identity}/events`, { accept: "text/event-stream", headers: cursor ? { "Last-Event-ID": cursor } : {} });
       if (before) onBack();
       [attempt, before] = [0, true];
-      await read(response.body, (id, data) => {
+      await read(/** @type {ReadableStream} */ (response.body), (id, data) => {
         cursor = id || cursor;
         const event = JSON.parse(data);
         if (event.kind) onEvent(event); // the first event only has a cursor
@@ -26,7 +26,7 @@ export async function follow(onEvent, onBack) {
   }
 }
 
-/** Parses an event stream (WHATWG HTML, 9.2.6). @param {ReadableStream<any>} stream @param {(id: string, data: string) => void} onEvent */
+/** Parses an event stream (WHATWG HTML, 9.2.6). @param {ReadableStream} stream @param {(id: string, data: string) => void} onEvent */
 async function read(stream, onEvent) {
   const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "", id = "";

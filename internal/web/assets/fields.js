@@ -25,7 +25,7 @@ export function fieldsOf(schema, ui) {
 export function choices({ options, rule }) {
   const listed = options.enumOptions ?? options.options ?? rule.enum ?? [];
   const names = options.enumNames ?? rule.enumNames ?? [];
-  return listed.map((/** @type {any} */ entry, /** @type {number} */ i) => {
+  return listed.map((entry, i) => {
     const { value, label } = typeof entry === "object" && entry !== null ? entry : { value: entry, label: names[i] };
     return { value: String(value), label: String(label ?? value) };
   });

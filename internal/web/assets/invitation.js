@@ -11,7 +11,7 @@ import { Sent, SignUp } from "./signup-form.js";
 import { roleName } from "./roles.js";
 
 const key = location.pathname.split("/")[2];
-const at = `${identity}/public/invitations/${key}`;
+const at = /** @type {const} */ (`${identity}/public/invitations/${key}`);
 
 show(() => {
   const { value: invitation, error } = useLoaded(async () => (await call("GET", at)).body);
@@ -80,7 +80,7 @@ function Accept({ invitation, onOther }) {
   if (!profile.emails.some((e) => e.verified)) return html`<${Sent} address=${email} next=${location.pathname} />`;
   const foreign = address && !profile.emails.some((e) => e.verified && e.address === address);
   const other = html`<${Button} kind="quiet" onClick=${onOther}>${T("Use another account")}<//>`;
-  const before = present && (present.name || present.hostname);
+  const before = present?.name || present?.hostname || "";
   const button = (label) => html`<div class="row"><${Button} kind="primary" busy=${accept.busy} onClick=${() => accept.run(Boolean(present))}>${label}<//>${other}</div>`;
   return html`<${Offer} invitation=${invitation} />
     <p>${F("You are signed in as %s.", email)}</p>

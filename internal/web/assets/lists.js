@@ -4,12 +4,16 @@ import { Button, Field, Form, Problem, Waiting, html, useAction, useLoaded, useS
 import { Empty } from "./drawings.js";
 import { T } from "./i18n.js";
 
+/** A list that is loaded page by page. @template I @typedef {{items?: I[], error: any, hasMore: boolean, next: import("./ui.js").Action, reload: () => void}} List */
+
 /**
  * Loads a list page by page. The answer of `path` has its items in `member`, and in `next` the key of the page after it.
- * @param {(method: string, path: string) => Promise<any>} send @param {string} path with a query @param {string} member
+ * @template {string} U @template {import("../calls").ListName<U>} K
+ * @param {(method: "GET", url: any) => Promise<any>} send @param {U} path with a query @param {K} member
+ * @returns {List<import("../calls").Item<U, K>>}
  */
 export function useList(send, path, member) {
-  const [more, setMore] = useState(/** @type {{items: any[], next: string}} */ ({ items: [], next: "" }));
+  const [more, setMore] = useState(/** @type {{items: import("../calls").Item<U, K>[], next: string}} */ ({ items: [], next: "" }));
   const { value, error, reload } = useLoaded(async () => {
     const { body } = await send("GET", path);
     setMore({ items: [], next: body.next ?? "" });
@@ -33,7 +37,7 @@ export const Table = ({ caption, head, children }) => html`<div class="scroll" t
 /** What a list shows when it is empty. @param {{sentence: string}} props */
 export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
 
-/** The end of a list of `useList`. @param {{of: ReturnType<typeof useList>}} props */
+/** The end of a list of `useList`. @param {{of: List<unknown>}} props */
 export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>${T("Show more")}<//></div>` : null);
 
 /** A choice from a list. @param {{label: string, value: string, choices: [string, string][], onChange: (value: string) => void}} props */
@@ -42,7 +46,7 @@ export const Choice = ({ label, value, choices, onChange }) => html`<${Field} la
 
 /**
  * A list of `useList` as a table. `row` makes one of an item. `none` is said of an empty list, `elsewhere` of an empty page that has a next one.
- * @param {{list: ReturnType<typeof useList>, caption: string, head: string[], row: (item: any) => any, none: string, elsewhere?: string}} props
+ * @template I @param {{list: List<I>, caption: string, head: string[], row: (item: I) => any, none: string, elsewhere?: string}} props
  */
 export function Listing({ list, caption, head, row, none, elsewhere = T("None of the newest ones matches.") }) {
   if (!list.items) return html`<${Waiting} error=${list.error} />`;

@@ -8,8 +8,8 @@ import { Activity } from "./activity.js";
 import { Password } from "./signin.js";
 import { Recipients } from "./recipients.js";
 
-/** The path of a transfer in the API. @param {any} t */
-const pathOf = (t) => `${transfer}/transfers/${t.uid}`;
+/** The path of a transfer in the API. @param {TransferAPI["Transfer"]} t */
+const pathOf = (t) => /** @type {const} */ (`${transfer}/transfers/${t.uid}`);
 
 /** Reports whether the sender can still extend an expired transfer. @param {any} t */
 export const isExtendable = (t) => t.state === "expired" && Boolean(t.extendableUntil);

@@ -20,7 +20,7 @@ import { Receipt } from "./receipt.js";
 import "./shell.js";
 
 const key = decodeURIComponent(location.pathname.split("/")[2]);
-const at = `${transfer}/public/mailbox/${encodeURIComponent(key)}`;
+const at = /** @type {const} */ (`${transfer}/public/mailbox/${encodeURIComponent(key)}`);
 const product = document.documentElement.dataset.product;
 
 const nameOf = (mailbox) => mailbox.name || mailbox.email;
@@ -197,7 +197,7 @@ function Details({ mailbox, upload, chooser }) {
 function useProof(files, delivery, address) {
   const [sentTo, setSentTo] = useState("");
   const [code, setCode] = useState("");
-  const at = `${transfer}/reservations/${files.uid}`, { token } = files;
+  const at = /** @type {const} */ (`${transfer}/reservations/${files.uid}`), { token } = files;
   const needed = Boolean(members(delivery.error).code);
   const ask = useAction(async () => {
     await call("PATCH", at, { token, json: { anonEmail: address } }); // it may have been changed since the delivery was tried

@@ -18,8 +18,8 @@ show(() => {
   /** Sets the password with the session from the reset. */
   async function change() {
     const { body } = await own("GET", `${identity}/profile/authenticators`);
-    const bcrypt = body.authenticators.find((a) => a.type === "bcrypt");
-    await own("PUT", `${identity}/profile/authenticators/${bcrypt.uid}`, { json: { pubKey: wish.current } });
+    const { uid } = /** @type {IdentityAPI["Authenticator"]} */ (body.authenticators.find((a) => a.type === "bcrypt"));
+    await own("PUT", `${identity}/profile/authenticators/${uid}`, { json: { pubKey: wish.current } });
     setDone(true);
   }
   async function enter(token) {

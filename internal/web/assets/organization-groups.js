@@ -5,7 +5,7 @@ import { Empty } from "./drawings.js";
 import { F, T } from "./i18n.js";
 import { call, own, transfer } from "./api.js";
 
-const groups = `${transfer}/mailboxgroups`;
+const groups = /** @type {const} */ (`${transfer}/mailboxgroups`);
 
 /** Returns whether a member has a mailbox. @param {string} uid */
 const hasMailbox = (uid) => call("HEAD", `${transfer}/public/mailbox/${uid}`).then(() => true, (error) => {
@@ -13,11 +13,11 @@ const hasMailbox = (uid) => call("HEAD", `${transfer}/public/mailbox/${uid}`).th
   throw error;
 });
 
-/** Lists and edits the groups. @param {{at: string}} props URL of the organization */
+/** Lists and edits the groups. @param {{at: OrganizationPath}} props URL of the organization */
 export function Groups({ at }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", groups)).body.mailboxgroups);
-  const [editing, setEditing] = useState(/** @type {any} */ (null));
-  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [editing, setEditing] = useState(/** @type {Partial<TransferAPI["OwnMailboxGroup"]> | null} */ (null));
+  const [asking, setAsking] = useState(/** @type {TransferAPI["OwnMailboxGroup"] | null} */ (null));
   const remove = useAction(async (uid) => {
     await own("DELETE", `${groups}/${uid}`);
     reload();
@@ -67,12 +67,15 @@ function Edit({ at, group, onDone, onCancel }) {
   <//>`;
 }
 
-/** Chooses members, of whom each must have a mailbox. */
+/**
+ * Chooses members, of whom each must have a mailbox.
+ * @param {{at: OrganizationPath, chosen: string[], onChosen: (uids: string[]) => void, without: string[], onWithout: (uid: string) => void}} props
+ */
 function Choice({ at, chosen, onChosen, without, onWithout }) {
   const [search, setSearch] = useState("");
   const { value, error } = useLoaded(async () => (await own("GET", `${at}/members`)).body.members, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;
-  const label = (m) => m.name || m.email || m.uid;
+  const label = (/** @type {IdentityAPI["Member"]} */ m) => m.name || m.email || m.uid;
   const found = value.filter((m) => `${m.name ?? ""} ${m.email ?? ""}`.toLowerCase().includes(search.toLowerCase()));
   const tick = (uid) => async (event) => {
     const on = event.target.checked;

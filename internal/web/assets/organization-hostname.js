@@ -10,7 +10,7 @@ function claimOf(headers) {
   return found && { record: found[1], host: found[1].replace(/^_consign\./, ""), key: found[2] };
 }
 
-/** Shows and changes the hostname. @param {{at: string, onChange: () => void}} props `at`: URL of the organization */
+/** Shows and changes the hostname. @param {{at: OrganizationPath, onChange: () => void}} props `at`: URL of the organization */
 export function Hostname({ at, onChange }) {
   const { value, error, reload } = useLoaded(async () => {
     const [profile, limits] = await Promise.all([own("GET", `${at}/profile`), own("GET", `${at}/limits`)]);
@@ -24,6 +24,10 @@ export function Hostname({ at, onChange }) {
   return html`<${Hostnames} key=${`${value.profile.hostname} ${value.claim?.host}`} at=${at} ...${value} onChange=${changed} />`;
 }
 
+/**
+ * @param {{at: OrganizationPath, profile: IdentityAPI["OrganizationProfile"], claim: ReturnType<typeof claimOf>, onChange: () => void,
+ *   rule: IdentityAPI["Limitations"]["changeHostname"]}} props
+ */
 function Hostnames({ at, profile, claim, rule, onChange }) {
   const [missing, setMissing] = useState(false);
   const [asking, setAsking] = useState("");
@@ -36,7 +40,7 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
     onChange();
   });
   const check = useAction(async () => {
-    const left = await put({ hostname: claim.host });
+    const left = await put({ hostname: claim?.host });
     setMissing(Boolean(left));
     if (!left) onChange();
   });

@@ -7,13 +7,13 @@ import { Choice, Listing, Search, useList } from "./lists.js";
 import { Stated } from "./reasons.js";
 import { Report, head, may, row, states } from "./transferlists.js";
 
-const unit = `${transfer}/adminunit`;
+const unit = /** @type {const} */ (`${transfer}/adminunit`);
 
 /** Sends changes without another proof: a sender needs none for the same ones. */
 const useChange = () => ({ change: own, dialog: null });
 
-/** A list of the API of administrators, page by page. @param {string} path below /adminunit @param {Record<string, string>} terms @param {string} member */
-const useOwnList = (path, terms, member) => useList(own, `${unit}${path}?${new URLSearchParams(Object.entries(terms).filter(([, value]) => value))}`, member);
+/** Those search terms that have a value. @param {Record<string, string>} terms */
+const asked = (terms) => new URLSearchParams(Object.entries(terms).filter(([, value]) => value));
 
 /** The uid of the transfer in the fragment of the URL. */
 const inFragment = () => location.hash.split("/")[1] ?? "";
@@ -32,14 +32,14 @@ export function Transfers() {
 
 /** @param {{terms: {person: string, state: string}, onTerms: (terms: {person: string, state: string}) => void}} props */
 function TransferList({ terms, onTerms }) {
-  const list = useOwnList("/transfers", terms, "transfers");
+  const list = useList(own, `${unit}/transfers?${asked(terms)}`, "transfers");
   const choices = /** @type {[string, string][]} */ ([["", T("All")], ...Object.entries(states())]);
   return html`<section class="card stack wide"><h2>${T("Transfers")}</h2>
     <p class="hint">${T("What members have sent, and what was sent to their mailboxes. Subjects, messages and files are not shown.")}</p>
     <${Search} label=${T("Member (address or uid)")} value=${terms.person} onSearch=${(/** @type {string} */ person) => onTerms({ ...terms, person })} refused=${list.error}>
       <${Choice} label=${T("State")} value=${terms.state} onChange=${(/** @type {string} */ state) => onTerms({ ...terms, state })} choices=${choices} /><//>
     <${Listing} list=${list} caption=${T("Transfers")} none=${terms.person || terms.state ? T("Nothing matches.") : T("There are no transfers yet.")} head=${head()}
-      row=${(/** @type {any} */ t) => row(t, html`<a href=${`#transfers/${t.uid}`}>${when(t.createdAt)}</a>`)} />
+      row=${(/** @type {TransferAPI["OrganizationTransferList"]["transfers"][number]} */ t) => row(t, html`<a href=${`#transfers/${t.uid}`}>${when(t.createdAt)}</a>`)} />
   </section>`;
 }
 
@@ -48,7 +48,7 @@ const Plain = ({ children }) => html`${children}`;
 
 /** @param {{uid: string}} props */
 function Transfer({ uid }) {
-  const at = `${unit}/transfers/${encodeURIComponent(uid)}`;
+  const at = /** @type {const} */ (`${unit}/transfers/${encodeURIComponent(uid)}`);
   const { value, error, reload } = useLoaded(async () => {
     const [report, rules] = await Promise.all([own("GET", at), own("GET", unit)]);
     return { t: report.body, longest: Math.max(...rules.body.availableTtl) };
@@ -66,6 +66,8 @@ function Transfer({ uid }) {
     </div></section>`}`;
 }
 
+/** @typedef {TransferAPI["UsedMailboxList"]["mailboxes"][number]} UsedMailbox */
+
 /** Why a mailbox accepts nothing. @type {() => Record<string, string>} */
 const reasons = () => ({
   absent: T("Absent"), serviceDisabled: T("Service switched off"), roleMissing: T("Owner lacks the permission"), volume: T("Monthly volume used up"), storage: T("Storage used up"),
@@ -74,8 +76,8 @@ const reasons = () => ({
 /** Lists the mailboxes of members. */
 export function Mailboxes() {
   const [search, setSearch] = useState("");
-  const list = useOwnList("/mailboxes", { search }, "mailboxes");
-  const line = (/** @type {any} */ m) => html`<tr key=${m.uid}>
+  const list = useList(own, `${unit}/mailboxes?${asked({ search })}`, "mailboxes");
+  const line = (/** @type {UsedMailbox} */ m) => html`<tr key=${m.uid}>
     <th scope="row" class="break"><a href=${`/m/${m.link ?? m.uid}`}>${m.link ?? m.name}</a><span class="hint block">${m.name}</span></th>
     <td class="break">${m.email}</td>
     <td>${m.unavailable ? html`<span class="badge warn">${reasons()[m.unavailable]}</span>` : T("Open")}</td>
@@ -90,8 +92,8 @@ export function Mailboxes() {
   </section>`;
 }
 
-/** What is stored in a mailbox; of many transfers the least. @param {any} m */
+/** What is stored in a mailbox; of many transfers the least. @param {UsedMailbox} m */
 const stored = (m) => (m.partly ? F("at least %s", bytes(m.bytes)) : bytes(m.bytes));
 
-/** Unfinished uploads of strangers. @param {{of: any}} props */
+/** Unfinished uploads of strangers. @param {{of: UsedMailbox}} props */
 const Unfinished = ({ of: m }) => m.reservations > 0 && html`<span class="hint block">${F("%s in unfinished uploads", bytes(m.reservationBytes))}</span>`;

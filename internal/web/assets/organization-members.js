@@ -8,7 +8,7 @@ import { offered, roleName } from "./roles.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");
 
-/** Lists the members and invitations. @param {{at: string}} props URL of the organization */
+/** Lists the members and invitations. @param {{at: OrganizationPath}} props URL of the organization */
 export function Members({ at }) {
   const [search, setSearch] = useState("");
   const list = useList(own, `${at}/people?${new URLSearchParams(search ? { search } : {})}`, "people");
@@ -18,19 +18,19 @@ export function Members({ at }) {
     recount();
   };
   return html`<section class="card stack wide"><h2>${total === undefined ? T("Members") : N("%d member", "%d members", total)}</h2>
-      ${(search || total > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
+      ${(search || total && total > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
       ${list.items ? html`<${People} at=${at} list=${list} onDone=${reload} />` : html`<${Waiting} error=${list.error} />`}
     </section>
     <${Invitations} at=${at} />`;
 }
 
-/** @param {{at: string, list: any, onDone: () => void}} props */
+/** @param {{at: OrganizationPath, list: import("./lists.js").List<IdentityAPI["SeenMemberList"]["people"][number]>, onDone: () => void}} props */
 const People = ({ at, list, onDone }) => html`<${Problem} error=${list.error} />
-  ${list.items.length === 0 && html`<${Nothing} sentence=${list.hasMore ? T("None of the first ones matches.") : T("Nothing matches.")} />`}
-  <ul class="list rows">${list.items.map((/** @type {any} */ m) => html`<${Member} key=${m.uid} at=${at} of=${m} onDone=${onDone} />`)}</ul>
+  ${list.items?.length === 0 && html`<${Nothing} sentence=${list.hasMore ? T("None of the first ones matches.") : T("Nothing matches.")} />`}
+  <ul class="list rows">${list.items?.map((m) => html`<${Member} key=${m.uid} at=${at} of=${m} onDone=${onDone} />`)}</ul>
   <${Listed} of=${list} />`;
 
-/** A member, with changes. @param {{at: string, of: any, onDone: () => void}} props */
+/** A member, with changes. @param {{at: OrganizationPath, of: IdentityAPI["SeenMemberList"]["people"][number], onDone: () => void}} props */
 function Member({ at, of: m, onDone }) {
   const [open, setOpen] = useState(false);
   const [asking, setAsking] = useState("");
@@ -66,7 +66,7 @@ function Member({ at, of: m, onDone }) {
   </li>`;
 }
 
-/** What stands out about a member. Providers of others ask for second factors themselves. @param {{of: any}} props */
+/** What stands out about a member. Providers of others ask for second factors themselves. @param {{of: IdentityAPI["SeenMemberList"]["people"][number]}} props */
 const Marks = ({ of: m }) => html`${!m.verified && html`<span class="badge warn">${T("Address not verified")}</span> `}
   ${m.hasFactor && html`<span class="badge good">${T("Second factor")}</span> `}
   ${m.externalIdentityProvider && html`<span class="badge">${T("Signs in at a provider")}</span>`}`;
@@ -89,6 +89,7 @@ function MemberRoles({ value, onSave, busy }) {
 
 const usual = ["Service.Transfer.Use"];
 
+/** @param {{at: OrganizationPath}} props */
 function Invitations({ at }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", `${at}/invitations`)).body.invitations, [at]);
   const [address, setAddress] = useState("");
@@ -109,7 +110,7 @@ function Invitations({ at }) {
     setShared(event.target.checked);
     setRoles(roles.filter(forAll));
   };
-  const link = (i) => `${location.origin}/invitation/${i.key}`;
+  const link = (/** @type {IdentityAPI["Invitation"]} */ i) => `${location.origin}/invitation/${i.key}`;
   return html`<section class="card stack"><h2>${T("Invite")}</h2>
     <${Form} onSend=${() => invite.run()} refused=${invite.error}>
       ${!shared && html`<${Field} label=${T("Email address")} type="email" name="address" required value=${address}
@@ -119,7 +120,7 @@ function Invitations({ at }) {
       <${Problem} error=${invite.error || revoke.error || error} />
       <div><${Button} type="submit" kind="primary" busy=${invite.busy}>${shared ? T("Make the link") : T("Invite")}<//></div>
     <//>
-    ${value?.length > 0 && html`<h3>${T("Open invitations")}</h3>
+    ${value && value.length > 0 && html`<h3>${T("Open invitations")}</h3>
       <ul class="list rows">${value.map((i) => html`<li key=${i.key} class="row between">
         <span><b class="break">${i.address ?? (i.shared ? T("A link that anybody can use") : T("Invitation"))}</b>
           <span class="hint block">${inWords(i.roles)}</span></span>

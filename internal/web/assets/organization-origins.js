@@ -4,7 +4,7 @@ import { Field, Form, Notice, Save, Waiting, html, useLoaded, useSaving } from "
 import { T } from "./i18n.js";
 import { own } from "./api.js";
 
-/** Shows and changes the list. @param {{at: string}} props URL of the organization */
+/** Shows and changes the list. @param {{at: OrganizationPath}} props URL of the organization */
 export function UploadOrigins({ at }) {
   const { value, error, set } = useLoaded(async () => {
     const [listed, profile] = await Promise.all([own("GET", `${at}/uploadorigins`), own("GET", `${at}/profile`)]);

@@ -20,7 +20,7 @@ export const lines = [
   ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber"], ["legalNoticeUrl", "privacyPolicyUrl"],
 ];
 
-/** Shows the profile, and lets administrators edit it. @param {{at: string, admin: boolean, free: boolean}} props `at`: URL of the organization */
+/** Shows the profile, and lets administrators edit it. @param {{at: OrganizationPath, admin: boolean, free: boolean}} props `at`: URL of the organization */
 export function Profile({ at, admin, free }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;
@@ -29,12 +29,14 @@ export function Profile({ at, admin, free }) {
     ${!free && html`<${Leave} at=${at} admin=${admin} />`}`;
 }
 
+/** @param {{profile: IdentityAPI["OrganizationProfile"]}} props */
 function Facts({ profile }) {
   const told = Object.entries(labels()).filter(([name]) => profile[name]);
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
     <dl class="facts">${told.map(([name, label]) => html`<dt>${label}</dt><dd>${profile[name]}</dd>`)}</dl></section>`;
 }
 
+/** @param {{at: OrganizationPath, value: IdentityAPI["Organization"]}} props */
 function Edit({ at, value }) {
   const profile = value.profile, label = labels();
   const save = useSaving(async (input) => {
@@ -57,6 +59,7 @@ function Edit({ at, value }) {
   </section>`;
 }
 
+/** @param {{at: OrganizationPath}} props */
 function Theme({ at }) {
   const root = document.documentElement;
   const now = (name, usual) => getComputedStyle(root).getPropertyValue(name).trim().match(/^#[0-9a-f]{6}$/i)?.[0] ?? usual;
@@ -81,6 +84,7 @@ function Theme({ at }) {
   </section>`;
 }
 
+/** @param {{at: OrganizationPath, admin: boolean}} props */
 function Leave({ at, admin }) {
   const [asking, setAsking] = useState(/** @type {"" | "leave" | "delete"} */ (""));
   const { stepUp, dialog } = useStepUp();

@@ -9,16 +9,17 @@ import { Choice, Search, periods } from "./lists.js";
 import { now } from "./session.js";
 import { useStepUp } from "./stepup.js";
 
-/** Shows the rule of the second factor and the audit. @param {{at: string}} props URL of the organization */
+/** Shows the rule of the second factor and the audit. @param {{at: OrganizationPath}} props URL of the organization */
 export function Security({ at }) {
   return html`<${Factor} at=${at} /><${Audit} at=${at} />`;
 }
 
+/** @param {{at: OrganizationPath}} props */
 function Factor({ at }) {
   const { value, error, reload } = useLoaded(async () => {
     const [profile, said, listed] = await Promise.all([own("GET", `${identity}/profile`), accessClaims(), own("GET", `${identity}/profile/authenticators`)]);
     // A person of an external provider has no password here: the provider asks for the second factor.
-    const external = !listed.body.authenticators.some((/** @type {any} */ a) => a.type === "bcrypt");
+    const external = !listed.body.authenticators.some((a) => a.type === "bcrypt");
     return { required: profile.body.membership?.organization?.mfaRequired ?? false, ready: external || said.authLevel >= 2 };
   });
   const { stepUp, dialog } = useStepUp();
@@ -43,25 +44,26 @@ const pageSize = 50;
 
 /**
  * The uid of a member: of an address, the member whose address it is.
- * @param {string} at URL of the organization @param {string} wanted
+ * @param {OrganizationPath} at URL of the organization @param {string} wanted
  */
 async function uidOf(at, wanted) {
   if (!wanted.includes("@")) return wanted;
   const { body } = await own("GET", `${at}/people?${new URLSearchParams({ search: wanted })}`);
-  return body.people.find((/** @type {any} */ m) => m.email.toLowerCase() === wanted.toLowerCase())?.uid ?? nobody;
+  return body.people.find((m) => m.email?.toLowerCase() === wanted.toLowerCase())?.uid ?? nobody;
 }
 
 /** The uid of nobody: the one of zeros selects everybody. */
 const nobody = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
+/** @param {{at: OrganizationPath}} props */
 function Audit({ at }) {
   const [action, setAction] = useState("");
   const [since, setSince] = useState({ period: "", at: "" });
   const [member, setMember] = useState({ wanted: "", uid: "" });
-  const [pages, setPages] = useState(/** @type {any[]} */ ([])); // the entries after the first page
+  const [pages, setPages] = useState(/** @type {IdentityAPI["AuditEntry"][]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
   const terms = { ...(action && { action }), ...(since.at && { since: since.at }), ...(member.uid && { person: member.uid }) };
-  const query = (before = 0) => `${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`;
+  const query = (before = 0) => /** @type {const} */ (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`);
   const { value, error } = useLoaded(async () => {
     const { body } = await own("GET", query());
     setPages([]);
@@ -69,7 +71,7 @@ function Audit({ at }) {
     return body.entries;
   }, [at, action, since.at, member.uid]);
   const next = useAction(async () => {
-    const shown = [...value, ...pages];
+    const shown = [...value ?? [], ...pages];
     const { body } = await own("GET", query(shown[shown.length - 1].id));
     setPages([...pages, ...body.entries]);
     setMore(body.entries.length === pageSize);
@@ -84,7 +86,7 @@ function Audit({ at }) {
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")],
     ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
-  const person = (p) => (p ? p.name || p.email || p.uid : "–");
+  const person = (/** @type {IdentityAPI["AuditPerson"] | null | undefined} */ p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
     <${Search} label=${T("Member (address or uid)")} value=${member.wanted} onSearch=${find.run} refused=${error}>
       <${Choice} label=${T("Show")} value=${action} onChange=${setAction} choices=${kinds} />
@@ -94,10 +96,10 @@ function Audit({ at }) {
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
       <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
       <span class="hint block break">${person(e.actor)}${e.target && e.target.uid !== e.actor?.uid ? ` → ${person(e.target)}` : ""}</span>
-      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
+      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">${Object.entries(e.details ?? {}).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
     </li>`)}</ul>`}
     <div class="row">
-      ${more && value?.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
+      ${more && value && value.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
       <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>
       <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>${T("Download as lines of JSON")}<//>
     </div>

@@ -10,7 +10,7 @@ import { UsageOverTime } from "./organization-usage.js";
 import { saveBody } from "./downloads.js";
 import { now } from "./session.js";
 
-/** Edits the settings of transfers. @param {{at: string}} props URL of the organization */
+/** Edits the settings of transfers. @param {{at: OrganizationPath}} props URL of the organization */
 export function Settings({ at }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/adminunit`)).body);
   return value ? html`<${Rules} value=${value} /><${UploadOrigins} at=${at} />` : html`<${Waiting} error=${error} />`;
@@ -45,7 +45,7 @@ function Rules({ value }) {
   </section>`;
 }
 
-/** Shows the used volume, and to administrators charts, the limits and subscriptions. @param {{at: string, admin: boolean, free: boolean}} props */
+/** Shows the used volume, and to administrators charts, the limits and subscriptions. @param {{at: OrganizationPath, admin: boolean, free: boolean}} props */
 export function Usage({ at, admin, free }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
@@ -59,7 +59,7 @@ export function Usage({ at, admin, free }) {
   ${admin && html`<${Limits} at=${at} />`}`;
 }
 
-/** Shows what the plan and the subscriptions of the organization allow. */
+/** Shows what the plan and the subscriptions of the organization allow. @param {{at: OrganizationPath}} props */
 function Limits({ at }) {
   const { value, error } = useLoaded(async () => {
     const [limits, organization] = await Promise.all([own("GET", `${at}/limits`), own("GET", at)]);
@@ -100,7 +100,7 @@ function Meter({ label, used, limit }) {
   </div>`;
 }
 
-/** Lists the documents. @param {{at: string}} props URL of the organization */
+/** Lists the documents. @param {{at: OrganizationPath}} props URL of the organization */
 export function Documents({ at }) {
   const get = useAction(async () => {
     const { response } = await own("GET", `${at}/documents?type=dataProcessing&domain=skp`, { accept: "application/pdf" });

@@ -13,7 +13,7 @@ const daysUntil = (last, length) => Array.from({ length }, (_, i) => new Date(Da
 /**
  * What was uploaded on a day: the volume of the month less the one of the day before. Null where one of the two is not known. Uploads that were given
  * up count nothing.
- * @param {string} at @param {Map<string, any>} found the days by name
+ * @param {string} at @param {Map<string, TransferAPI["UsageOverTime"]["days"][number]>} found the days by name
  */
 export function uploadedOn(at, found) {
   const today = found.get(at), before = found.get(daysUntil(at, 2)[0]);
@@ -27,8 +27,8 @@ export function UsageOverTime() {
   const [length, setLength] = useState(30);
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/adminunit/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
-  const found = new Map(value.days.map((/** @type {any} */ d) => [d.day, d]));
-  const days = daysUntil(value.days.at(-1).day, length), months = value.months.map((/** @type {any} */ m) => m.month);
+  const found = new Map(value.days.map((d) => [d.day, d]));
+  const days = daysUntil(value.days[value.days.length - 1].day, length), months = value.months.map((m) => m.month);
   const choice = (/** @type {number} */ n, /** @type {string} */ label) => html`<${Button} class="small" aria-pressed=${String(length === n)} kind=${length === n ? "primary" : "plain"} onClick=${() => setLength(n)}>${label}<//>`;
   const chart = (/** @type {string} */ title, /** @type {string[]} */ times, /** @type {(number | null)[]} */ values, /** @type {(time: string) => string} */ spell) => html`
     <${Chart} key=${title} title=${title} times=${times} until=${times.at(-1)} spell=${spell} series=${[{ name: title, format: bytes, values }]} />`;
@@ -38,7 +38,7 @@ export function UsageOverTime() {
     <div class="charts">
       ${chart(T("Currently stored"), days, days.map((d) => found.get(d)?.storedBytes ?? null), day)}
       ${chart(T("Uploaded in a day"), days, days.map((d) => uploadedOn(d, found)), day)}
-      ${chart(T("Uploaded in a month"), months, value.months.map((/** @type {any} */ m) => m.bytes), month)}
+      ${chart(T("Uploaded in a month"), months, value.months.map((m) => m.bytes), month)}
     </div>
   </section>`;
 }

@@ -8,8 +8,8 @@ import { members } from "./errors.js";
 import { Recipients } from "./recipients.js";
 import { Options, stronger, terms, usualTerms } from "./terms.js";
 
-/** The path of a transfer in the API. @param {any} t */
-const pathOf = (t) => `${transfer}/transfers/${t.uid}`;
+/** The path of a transfer in the API. @param {TransferAPI["Transfer"]} t */
+const pathOf = (t) => /** @type {const} */ (`${transfer}/transfers/${t.uid}`);
 
 /** Reports whether a recipient can forward a transfer. Limits of downloads forbid it. @param {any} t */
 const forwardable = (t) => t.forwarding && !t.locked && t.objectCount > 0 && !t.maxDownloads && !t.maxTotalDownloads && !t.deleteAfterDownload;

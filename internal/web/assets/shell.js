@@ -6,19 +6,20 @@ import { T } from "./i18n.js";
 import { call, endSession, identity } from "./api.js";
 import { claims, onSession, person } from "./session.js";
 
-/** The environment of this host (GET /environment), or {} when it cannot be read. @type {Promise<any>} */
+/** The environment of this host (GET /environment), or {} when it cannot be read. @type {Promise<Partial<IdentityAPI["Environment"]>>} */
 export const environment = call("GET", `${identity}/environment`).then(({ body }) => body).catch(() => ({}));
 
 /** Applies the organization's colours, logo and legal links. */
 async function applyTheme() {
   const { organizationProfile: profile } = await environment;
   if (!profile) return;
-  const theme = profile.assets?.find((/** @type {any} */ asset) => asset.type === "theme");
-  const logo = profile.assets?.find((/** @type {any} */ asset) => asset.type === "logo");
+  const theme = profile.assets?.find((asset) => asset.type === "theme");
+  const logo = profile.assets?.find((asset) => asset.type === "logo");
   if (theme?.url) {
-    const { body } = await call("GET", new URL(theme.url, location.href).pathname).catch(() => ({ body: {} }));
-    for (const [property, colour] of [["--brand", body.primaryColor], ["--backdrop", body.backgroundColor]]) {
-      if (/^#[0-9a-f]{6}$/i.test(colour ?? "")) document.documentElement.style.setProperty(property, colour);
+    const path = /** @type {"/id/v3/assets/theme"} */ (new URL(theme.url, location.href).pathname);
+    const body = await call("GET", path).then((answer) => answer.body, () => null);
+    for (const [property, colour] of [["--brand", body?.primaryColor], ["--backdrop", body?.backgroundColor]]) {
+      if (colour && /^#[0-9a-f]{6}$/i.test(colour)) document.documentElement.style.setProperty(String(property), colour);
     }
   }
   if (logo?.url) {

@@ -166,7 +166,7 @@ function Providers({ onToken }) {
       setReturned(T("The other service didn’t sign you in."));
       return;
     }
-    call("GET", `${identity}/oidc/auth${claim ? `?${new URLSearchParams({ claim })}` : ""}`, { token }).then(({ body }) => onToken(body.token), (error) => {
+    call("GET", `${identity}/oidc/auth?${new URLSearchParams(claim ? { claim } : {})}`, { token }).then(({ body }) => onToken(body.token), (error) => {
       if (error.status !== 401) setReturned(error.message); // 401: the person did not complete the sign-in there
     });
   }, []);
@@ -180,7 +180,7 @@ function Providers({ onToken }) {
     url.search = String(new URLSearchParams({
       client_id: client.clientId, response_type: "id_token", response_mode: "form_post",
       scope: client.type === "apple" ? "name email" : "openid email profile",
-      redirect_uri: settings.redirectUrl, state: body.state, nonce: body.state,
+      redirect_uri: settings?.redirectUrl ?? "", state: body.state, nonce: body.state,
     }));
     location.assign(url);
   });

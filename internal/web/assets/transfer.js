@@ -13,7 +13,7 @@ import { Expired } from "./expired.js";
 import { downloadPublic, readPublic } from "./downloads.js";
 
 const key = location.pathname.split("/")[2];
-const at = `${transfer}/public/transfers/${key}`;
+const at = /** @type {const} */ (`${transfer}/public/transfers/${key}`);
 
 show(() => {
   const [state, setState] = useState(/** @type {any} */ ({})); // {value, token}

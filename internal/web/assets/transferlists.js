@@ -50,7 +50,7 @@ export function Report({ of: t, Person }) {
     </section>
     <section class="card stack wide"><h2>${T("Recipients")}</h2>
       <${Table} caption=${T("Recipients")} head=${[T("To"), T("First opened"), T("Downloads"), T("Last download")]}>
-        ${t.recipients.map((/** @type {any} */ r, /** @type {number} */ i) => html`<tr key=${i}>
+        ${t.recipients.map((r, i) => html`<tr key=${i}>
           <th scope="row" class="break"><${Person} uid=${r.uid}>${r.email ?? T("Anyone with the link")}<//>
             ${r.undelivered && html` <span class="badge bad">${T("The mail did not arrive")}</span>`}</th>
           <td>${when(r.accessedAt)}</td><td>${count(r.downloads)}</td><td>${when(r.downloadedAt)}</td></tr>`)}

@@ -35,10 +35,10 @@ const sentenceOf = (/** @type {string} */ kind) => kinds().find(([name]) => name
 /** Shows the webhooks of the person, or of an organization. @param {{organization?: string}} props uid; none: the person's */
 export function Webhooks({ organization = "" }) {
   const { value, error, reload } = useLoaded(async () =>
-    (await own("GET", `${identity}/webhooks${organization ? `?organization=${organization}` : ""}`)).body.webhooks);
+    (await own("GET", `${identity}/webhooks?${new URLSearchParams(organization ? { organization } : {})}`)).body.webhooks);
   const [secret, setSecret] = useState("");
   const [making, setMaking] = useState(""); // "hook", "target"
-  const done = (/** @type {any} */ made) => {
+  const done = (/** @type {IdentityAPI["WebhookSecret"] | undefined} */ made) => {
     if (made?.secret) setSecret(made.secret);
     setMaking("");
     reload();
@@ -49,7 +49,7 @@ export function Webhooks({ organization = "" }) {
       <p><code class="sum break">${secret}</code></p>
       <${Copy} text=${secret} label=${T("Copy the secret")} /><//>`}
     ${!value && html`<${Waiting} error=${error} />`}
-    ${value?.length > 0 && html`<ul class="list rows">${value.map((/** @type {any} */ w) => html`<${Row} key=${w.uid} hook=${w} onDone=${done} />`)}</ul>`}
+    ${value && value.length > 0 && html`<ul class="list rows">${value.map((w) => html`<${Row} key=${w.uid} hook=${w} onDone=${done} />`)}</ul>`}
     ${making === "hook" && html`<${Make} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
     ${making === "target" && html`<${MakeTarget} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
     ${!making && html`<div class="row"><${Button} onClick=${() => { setSecret(""); setMaking("hook"); }}>${T("Create a webhook")}<//>
@@ -57,7 +57,7 @@ export function Webhooks({ organization = "" }) {
   </section>`;
 }
 
-/** Says why a webhook does not work. @param {any} hook */
+/** Says why a webhook does not work. @param {IdentityAPI["Webhook"]} hook */
 function trouble(hook) {
   if (hook.disabledReason === "FAILING") return T("turned off: it failed for three days");
   if (hook.disabledReason === "GONE") return T("turned off: the receiver wants no more messages");
@@ -66,9 +66,10 @@ function trouble(hook) {
   return hook.failingSinceTimestamp ? F("failing since %s", when(hook.failingSinceTimestamp)) : "";
 }
 
+/** @param {{hook: IdentityAPI["Webhook"], onDone: (made?: IdentityAPI["WebhookSecret"]) => void}} props */
 function Row({ hook, onDone }) {
-  const url = `${identity}/webhooks/${hook.uid}`;
-  const [log, setLog] = useState(/** @type {any[] | null} */ (null));
+  const url = /** @type {const} */ (`${identity}/webhooks/${hook.uid}`);
+  const [log, setLog] = useState(/** @type {IdentityAPI["WebhookDelivery"][] | null} */ (null));
   const [asking, setAsking] = useState(false);
   const act = useAction(async (/** @type {() => Promise<any>} */ work) => work());
   const load = async () => setLog((await own("GET", `${url}/deliveries`)).body.deliveries);
@@ -107,6 +108,7 @@ function Row({ hook, onDone }) {
   </li>`;
 }
 
+/** @param {{url: `/id/v3/webhooks/${string}`, log: IdentityAPI["WebhookDelivery"][], onChange: () => Promise<void>}} props */
 function Log({ url, log, onChange }) {
   const again = useAction(async (uid) => {
     await own("POST", `${url}/deliveries/${uid}/send`);
@@ -115,7 +117,7 @@ function Log({ url, log, onChange }) {
   const reload = useAction(onChange);
   return html`<div class="stack deliveries">
     ${log.length === 0 && html`<p class="dim">${T("Nothing was sent yet.")}</p>`}
-    <ul class="list rows">${log.map((/** @type {any} */ d) => html`<li key=${d.uid} class="row between">
+    <ul class="list rows">${log.map((d) => html`<li key=${d.uid} class="row between">
       <span>${sentenceOf(d.kind)}
         <span class="hint block">${states()[d.state]}${d.status !== null && ` · HTTP ${d.status}`}${d.status === null && d.reason && ` · ${d.reason}`}${d.duration !== null && ` · ${d.duration} ms`} · ${since(d.createdTimestamp, now())}</span>
         ${d.answer && html`<code class="hint block break">${d.answer}</code>`}</span>

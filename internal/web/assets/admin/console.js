@@ -3,7 +3,7 @@
 
 import { Icon, Notice, Problem, Waiting, html, showOwn, useEffect, useLoaded, useRef } from "../ui.js";
 import { T } from "../i18n.js";
-import { call, own } from "../api.js";
+import { Failure, call, own } from "../api.js";
 import { TokenCode } from "../errors.js";
 import { useList as useAnyList } from "../lists.js";
 import { now } from "../session.js";
@@ -11,7 +11,7 @@ import { useStepUp } from "../stepup.js";
 import "../shell.js";
 
 /** Base path of the operators' API. */
-export const admin = "/admin/v1";
+const admin = "/admin/v1";
 
 /** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
 const pages = () => [
@@ -32,21 +32,19 @@ const pages = () => [
 /** An access token whose login counts as recent, in memory only. */
 let renewed = { token: "", until: 0 };
 
-/**
- * Sends a request as the operator. Reading needs nothing else; changes use `useChange`.
- * @param {string} method @param {string} path below /admin/v1 @param {Parameters<typeof call>[2]} [options]
- */
-export async function ask(method, path, options = {}) {
+/** Sends a request as the operator. Reading needs nothing else; changes use `useChange`. @type {import("../../calls").Ask} */
+export const ask = async (method, path, ...rest) => {
+  const send = /** @type {(send: any, more?: object) => Promise<any>} */ ((send, more) => send(method, admin + path, { ...rest[0], ...more }));
   if (renewed.until > now()) {
     try {
-      return await call(method, admin + path, { ...options, token: renewed.token });
+      return await send(call, { token: renewed.token });
     } catch (error) {
-      if (/** @type {any} */ (error)?.status !== 401) throw error;
+      if (!(error instanceof Failure) || error.status !== 401) throw error;
       renewed = { token: "", until: 0 };
     }
   }
-  return own(method, admin + path, options);
-}
+  return send(own);
+};
 
 /**
  * Returns `change`, which sends a request like `ask`. When the login is too long ago, it asks for password and second factor in
@@ -54,15 +52,16 @@ export async function ask(method, path, options = {}) {
  */
 export function useChange() {
   const { stepUp, dialog } = useStepUp();
-  const change = async (/** @type {string} */ method, /** @type {string} */ path, /** @type {Parameters<typeof call>[2]} */ options = {}) => {
+  /** @type {import("../../calls").Ask} */
+  const change = async (method, path, ...rest) => {
     try {
-      return await ask(method, path, options);
+      return await ask(method, path, ...rest);
     } catch (error) {
-      if (/** @type {any} */ (error)?.code !== TokenCode.OPERATOR_SESSION) throw error;
+      if (!(error instanceof Failure) || error.code !== TokenCode.OPERATOR_SESSION) throw error;
     }
     const { body } = await stepUp("POST", `${admin}/session`);
     renewed = { token: body.token, until: now() + 9 * 60_000 };
-    return ask(method, path, options);
+    return ask(method, path, ...rest);
   };
   return { change, dialog };
 }
@@ -72,11 +71,11 @@ const interval = 15_000;
 
 /**
  * Loads a value like `useLoaded`, and again every 15 s while the page is visible. A failure keeps the last value.
- * @param {() => Promise<any>} load @param {any[]} [inputs]
+ * @template V @param {() => Promise<V>} load @param {unknown[]} [inputs]
  */
 export function useLive(load, inputs = []) {
   const { value, error, reload } = useLoaded(load, inputs);
-  const last = useRef(/** @type {any} */ (undefined));
+  const last = useRef(/** @type {V | undefined} */ (undefined));
   if (value !== undefined) last.current = value;
   useEffect(() => {
     const turn = setInterval(() => { if (!document.hidden) reload(); }, interval);
@@ -85,8 +84,12 @@ export function useLive(load, inputs = []) {
   return { value: last.current, error, reload };
 }
 
-/** A list of the operators' API, page by page. @param {string} path with a query @param {string} member */
-export const useList = (path, member) => useAnyList(ask, path, member);
+/**
+ * A list of the operators' API, page by page.
+ * @template {string} P @template {import("../../calls").ListName<`/admin/v1${P}`>} K
+ * @param {P} path with a query @param {K} member
+ */
+export const useList = (path, member) => useAnyList((method, url) => ask(method, /** @type {string} */ (url.slice(admin.length))), /** @type {const} */ (`${admin}${path}`), member);
 
 /** Names and icons of the states of a part. @type {Record<string, () => [string, string]>} */
 const states = {

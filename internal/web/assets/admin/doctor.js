@@ -26,7 +26,7 @@ export function Doctor() {
     announce(T("The checks have ended."));
   });
   const list = (/** @type {any[]} */ findings) => html`<ul class="list stack">${findings.map((f) => html`<${Finding} key=${f.id + f.sentence} of=${f} />`)}</ul>`;
-  const fine = result?.findings.filter((/** @type {any} */ f) => f.severity === "ok"), rest = result?.findings.filter((/** @type {any} */ f) => f.severity !== "ok");
+  const fine = result?.findings.filter((f) => f.severity === "ok"), rest = result?.findings.filter((f) => f.severity !== "ok");
   return html`<section class="card stack"><h2>${T("Checks")}</h2>
     <p class="hint">${T("They look at address, proxy, mail, database, storage, keys and clock of the server that answers. They take up to 45 seconds and change nothing. What they find is in English.")}</p>
     ${run.error?.status === 409 ? html`<${Notice} kind="bad">${T("The checks run already on this server. Wait until they have ended.")}<//>` : html`<${Problem} error=${run.error} />`}

@@ -20,17 +20,18 @@ showConsole("jobs", () => {
   </section>`;
 });
 
+/** @param {{list: import("../lists.js").List<AdminAPI["Job"]>}} props */
 function Jobs({ list }) {
   const { change, dialog } = useChange();
   const [asked, ask] = useState(0);
-  const act = useAction(async (id, verb) => {
+  const act = useAction(async (/** @type {number} */ id, /** @type {"retry" | "cancel"} */ verb) => {
     await change("POST", `/jobs/${id}/${verb}`);
     announce(verb === "retry" ? T("The job runs again.") : T("The job was ended."));
     list.reload();
   });
   if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  const ended = (/** @type {any} */ j) => ["completed", "cancelled", "discarded"].includes(j.state);
-  const row = (/** @type {any} */ j) => html`<tr key=${j.id}>
+  const ended = (/** @type {AdminAPI["Job"]} */ j) => ["completed", "cancelled", "discarded"].includes(j.state);
+  const row = (/** @type {AdminAPI["Job"]} */ j) => html`<tr key=${j.id}>
     <th scope="row"><code>${j.kind}</code><span class="hint block">${j.queue} · ${j.id}</span></th>
     <td>${states()[j.state]}<span class="hint block">${F("run %1$s of %2$s", j.attempt, j.maxAttempts)}</span></td>
     <td>${when(j.finished ?? j.scheduled)}</td>

@@ -14,7 +14,7 @@ showConsole("keys", () => {
   const { value, error, reload } = useLoaded(async () => (await ask("GET", "/keys")).body);
   const { change, dialog } = useChange();
   const [asked, setAsked] = useState(/** @type {{question: string, yes: string, run: () => void} | null} */ (null));
-  const act = useAction(async (method, path) => {
+  const act = useAction(async (/** @type {string} */ method, /** @type {string} */ path) => {
     await change(method, path);
     announce(T("Done"));
     reload();
@@ -25,7 +25,7 @@ showConsole("keys", () => {
   return html`<${Problem} error=${act.error} />
     <section class="card stack"><h2>${T("Keys that sign tokens")}</h2>
       <${Table} caption=${T("Keys that sign tokens")} head=${[T("Key"), T("State"), T("Signs from"), T("Signs until"), T("Action")]}>
-        ${value.signing.map((/** @type {any} */ k) => html`<tr key=${k.kid}><th scope="row"><code>${k.kid}</code><span class="hint block">${k.purpose}</span></th>
+        ${value.signing.map((k) => html`<tr key=${k.kid}><th scope="row"><code>${k.kid}</code><span class="hint block">${k.purpose}</span></th>
           <td>${states()[k.state]}</td><td>${when(k.signsFrom)}</td><td>${when(k.signsUntil)}</td>
           <td>${k.state !== "revoked" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => revoke(k.kid)}>${T("Revoke")}<//>`}</td></tr>`)}
       <//>
@@ -33,7 +33,7 @@ showConsole("keys", () => {
     </section>
     <section class="card stack"><h2>${T("Keys that sign receipts")}</h2>
       <${Table} caption=${T("Keys that sign receipts")} head=${[T("Key"), T("State"), T("Created"), T("Signs until")]}>
-        ${value.log.map((/** @type {any} */ k) => html`<tr key=${k.verifier}><th scope="row"><code class="break">${k.verifier}</code></th>
+        ${value.log.map((k) => html`<tr key=${k.verifier}><th scope="row"><code class="break">${k.verifier}</code></th>
           <td>${states()[k.state]}</td><td>${when(k.created)}</td><td>${k.signsUntil ? when(k.signsUntil) : "–"}</td></tr>`)}
       <//>
       <div class="row">

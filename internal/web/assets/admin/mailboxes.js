@@ -33,7 +33,7 @@ function Mailboxes() {
 
 /** @param {{uid: string}} props */
 function Mailbox({ uid }) {
-  const at = `/mailboxes/${encodeURIComponent(uid)}`;
+  const at = /** @type {const} */ (`/mailboxes/${encodeURIComponent(uid)}`);
   const { value: m, error, reload } = useLive(async () => (await ask("GET", at)).body, [at]);
   const back = html`<p><a href="/admin/mailboxes">${T("All mailboxes")}</a></p>`;
   if (!m) return html`${back}${error?.status === 404 ? html`<${None} at=${at} onDone=${reload} />` : html`<${Waiting} error=${error} />`}`;
@@ -42,7 +42,7 @@ function Mailbox({ uid }) {
       ${m.volumeExceeded && html`<${Notice} kind="warn">${T("The volume is used up.")}<//>`}
       <${Facts} of=${[
         ["UID", html`<code>${m.uid}</code>`], [T("Link"), html`<a href=${m.page}>${m.page}</a>`],
-        [T("Owner"), html`<a href=${`/admin/people?person=${m.uid}`}>${m.email}</a>`], [T("Groups"), m.groups.length > 0 && inWords(m.groups.map((/** @type {any} */ g) => g.name))],
+        [T("Owner"), html`<a href=${`/admin/people?person=${m.uid}`}>${m.email}</a>`], [T("Groups"), m.groups.length > 0 && inWords(m.groups.map((g) => g.name))],
         [T("Volume used this month"), m.uploadLimitBytes === null ? bytes(m.uploadBytes) : F("%s of %s", bytes(m.uploadBytes), bytes(m.uploadLimitBytes))],
         [T("Transfers"), html`<a href=${`/admin/transfers?by=mailbox&search=${m.uid}`}>${T("All transfers")}</a>`],
       ]} />
@@ -54,7 +54,7 @@ function Mailbox({ uid }) {
 const Unfinished = ({ of: m, at, onDone }) => html`<section class="card stack"><h2>${T("Unfinished uploads of strangers")}</h2>
   ${m.reservations === 0 ? html`<p>${T("There are none.")}</p>` : html`<p>${unfinished(m.reservations, m.reservationsBytes)}</p>
     <${Table} caption=${T("Unfinished uploads of strangers")} head=${[T("Begun"), T("Size"), T("Action")]}>
-      ${m.open.map((/** @type {any} */ r) => html`<tr key=${r.uid}><th scope="row">${when(r.createdAt)}</th><td>${bytes(r.bytes)}</td>
+      ${m.open.map((r) => html`<tr key=${r.uid}><th scope="row">${when(r.createdAt)}</th><td>${bytes(r.bytes)}</td>
         <td><${Action} kind="danger" label=${T("End")} question=${T("End this upload and erase what has arrived?")} path=${`${at}/end-reservations`}
           read=${() => ({ reservation: r.uid })} onDone=${onDone} /></td></tr>`)}<//>
     <div><${Action} kind="danger" label=${T("End all")} question=${T("End all unfinished uploads to this mailbox and erase what has arrived?")} path=${`${at}/end-reservations`} onDone=${onDone} /></div>`}

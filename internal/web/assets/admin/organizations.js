@@ -42,7 +42,7 @@ function Organizations() {
 
 /** @param {{uid: string}} props */
 function Organization({ uid }) {
-  const at = `/organizations/${encodeURIComponent(uid)}`;
+  const at = /** @type {const} */ (`/organizations/${encodeURIComponent(uid)}`);
   const { value, error, reload } = useLive(async () => {
     const [report, usage] = await Promise.all([ask("GET", at), ask("GET", `${at}/usage`)]);
     return { o: report.body, usage: usage.body };

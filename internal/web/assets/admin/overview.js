@@ -57,7 +57,7 @@ function Traffic({ of: { traffic } }) {
 function Queues({ of: { queues } }) {
   return html`<section class="card"><h2>${T("Queues of background jobs")}</h2>
     <${Table} caption=${T("Queues of background jobs")} head=${[T("Queue"), T("Due"), T("Later"), T("Running"), T("Oldest")]}>
-      ${queues.map((/** @type {any} */ q) => html`<tr key=${q.name}><th scope="row"><code>${q.name}</code></th>
+      ${queues.map((q) => html`<tr key=${q.name}><th scope="row"><code>${q.name}</code></th>
         <td>${count(q.due)}</td><td>${count(q.scheduled)}</td><td>${count(q.running)}</td><td>${q.oldestSeconds >= 1 ? duration(q.oldestSeconds) : "–"}</td></tr>`)}
     <//></section>`;
 }

@@ -35,11 +35,11 @@ const Marks = ({ of: p }) => html`${!p.verified && html`<span class="badge warn"
 
 /** @param {{uid: string}} props */
 function Person({ uid }) {
-  const at = `/people/${encodeURIComponent(uid)}`;
+  const at = /** @type {const} */ (`/people/${encodeURIComponent(uid)}`);
   const { value: p, error, reload } = useLive(async () => (await ask("GET", at)).body, [at]);
   const back = html`<p><a href="/admin/people">${T("All people")}</a></p>`;
   if (!p) return html`${back}<${Waiting} error=${error} />`;
-  const primary = p.emails.find((/** @type {any} */ e) => e.primary), who = p.name || primary?.email || p.uid;
+  const primary = p.emails.find((e) => e.primary), who = p.name || primary?.email || p.uid;
   return html`${back}<${Problem} error=${error} />
     <${About} of=${p} who=${who} />
     <${Factors} of=${p.authenticators} />
@@ -64,7 +64,7 @@ function Person({ uid }) {
 const About = ({ of: p, who }) => html`<section class="card"><h2>${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}</h2>
   <${Facts} of=${[
     ["UID", html`<code>${p.uid}</code>`],
-    ...p.emails.map((/** @type {any} */ e) => [T("Email address"), html`${e.email} ${!e.verified && html`<span class="badge warn">${T("Address not verified")}</span>`}`]),
+    ...p.emails.map((e) => [T("Email address"), html`${e.email} ${!e.verified && html`<span class="badge warn">${T("Address not verified")}</span>`}`]),
     [T("Organization"), p.organization && html`<a href=${`/admin/organizations?organization=${p.organization.uid}`}>${p.organization.name ?? p.organization.uid}</a>`], [T("Rights"), p.organization && inWords(p.roles.map(roleName))],
     [T("Created"), when(p.createdAt)], [T("Last sign-in"), when(p.lastLoginAt)], [T("Time zone"), p.timeZone],
     [T("Transfers"), html`<a href=${`/admin/transfers?by=person&search=${p.uid}`}>${T("All transfers of this person")}</a>`],

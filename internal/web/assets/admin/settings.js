@@ -39,18 +39,18 @@ function Refusals({ of }) {
     <p class="hint">${T("How often each rate limit of this server was exceeded since its start.")}</p>
     ${of.length === 0 ? html`<${Nothing} sentence=${T("None was exceeded.")} />`
     : html`<${Table} caption=${T("Refused requests")} head=${[T("Rate limit"), T("Refused")]}>
-      ${of.map((/** @type {any} */ r) => html`<tr key=${r.bucket}><th scope="row"><code>${r.bucket}</code></th><td>${count(r.count)}</td></tr>`)}<//>`}
+      ${of.map((r) => html`<tr key=${r.bucket}><th scope="row"><code>${r.bucket}</code></th><td>${count(r.count)}</td></tr>`)}<//>`}
   </section>`;
 }
 
 function Settings({ of }) {
   const [all, setAll] = useState(false);
-  const shown = of.filter((/** @type {any} */ s) => all || s.source === "environment");
+  const shown = of.filter((s) => all || s.source === "environment");
   return html`<section class="card stack"><h2>${T("Settings")}</h2>
     <${Check} label=${T("Show defaults, too")} checked=${all} onChange=${() => setAll(!all)} />
     ${shown.length === 0 ? html`<${Nothing} sentence=${T("All settings have their defaults.")} />`
     : html`<${Table} caption=${T("Settings")} head=${[T("Setting"), T("Value"), T("From")]}>
-      ${shown.map((/** @type {any} */ s) => html`<tr key=${s.name}><th scope="row"><code>${s.name}</code><span class="hint block" lang="en">${s.description}</span></th>
+      ${shown.map((s) => html`<tr key=${s.name}><th scope="row"><code>${s.name}</code><span class="hint block" lang="en">${s.description}</span></th>
         <td class="said"><code>${s.value || "–"}</code></td><td>${s.source === "environment" ? T("environment") : T("default")}</td></tr>`)}<//>`}
   </section>`;
 }

@@ -53,13 +53,13 @@ function Progress({ of }) {
 function Checks({ of, onChange, onShow }) {
   const { change, dialog } = useChange();
   const [asked, setAsked] = useState("");
-  const running = of.find((/** @type {any} */ c) => c.state === "running");
+  const running = of.find((c) => c.state === "running");
   const act = useAction(async (/** @type {string} */ path, /** @type {string} */ said) => {
     await change("POST", path);
     announce(said);
     onChange();
   });
-  const row = (/** @type {any} */ c) => html`<tr key=${c.uid}><th scope="row">${when(c.started)}</th><td><${Progress} of=${c} /></td><td>${bytes(c.bytes)}</td>
+  const row = (/** @type {AdminAPI["StorageCheck"]} */ c) => html`<tr key=${c.uid}><th scope="row">${when(c.started)}</th><td><${Progress} of=${c} /></td><td>${bytes(c.bytes)}</td>
     <td>${c.findings > 0 ? html`<span class="badge warn">${N("%d problem", "%d problems", c.findings)}</span>` : c.state === "done" ? T("no problems") : "–"}
       ${c.sweepOff && html`<span class="hint block">${T("not accepted after a restore")}</span>`}</td>
     <td><div class="row tight">
@@ -82,6 +82,6 @@ function Problems({ uid }) {
   return html`<section class="card stack"><h2>${F("Problems found on %s", when(value.started))}</h2>
     ${value.findings > value.problems.length && html`<p class="hint">${F("The first %1$s of %2$s. consign fsck lists all.", count(value.problems.length), count(value.findings))}</p>`}
     <${Table} caption=${T("Problems")} head=${[T("Problem"), T("File (uid)"), T("Details")]}>
-      ${value.problems.map((/** @type {any} */ p) => html`<tr key=${p.object + p.kind}><th scope="row">${kinds()[p.kind]}</th><td><code>${p.object}</code></td><td class="said" lang="en">${p.detail}</td></tr>`)}
+      ${value.problems.map((p) => html`<tr key=${p.object + p.kind}><th scope="row">${kinds()[p.kind]}</th><td><code>${p.object}</code></td><td class="said" lang="en">${p.detail}</td></tr>`)}
     <//></section>`;
 }

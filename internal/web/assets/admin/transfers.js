@@ -33,7 +33,7 @@ const PersonLink = ({ uid, children }) => (uid ? html`<a href=${`/admin/people?p
 
 /** @param {{uid: string}} props */
 function Transfer({ uid }) {
-  const at = `/transfers/${encodeURIComponent(uid)}`;
+  const at = /** @type {const} */ (`/transfers/${encodeURIComponent(uid)}`);
   const { value: t, error, reload } = useLive(async () => (await ask("GET", at)).body, [at]);
   const back = html`<p><a href="/admin/transfers">${T("All transfers")}</a></p>`;
   if (!t) return html`${back}<${Waiting} error=${error} />`;

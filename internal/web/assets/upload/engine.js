@@ -54,7 +54,7 @@ export class Upload {
     /** @type {WakeLockSentinel | undefined} */
     this.lock = undefined;
     this.attaching = false;
-    this.url = `${transfer}/reservations/${this.uid}/objects`;
+    this.url = /** @type {const} */ (`${transfer}/reservations/${this.uid}/objects`);
     this.backOff = new BackOff();
   }
 
@@ -348,7 +348,7 @@ export class Upload {
     this.broken = "";
   }
 
-  /** Sends a request about the object of a file. @param {string} method @param {Item} item @param {string} below appended to the object's path */
+  /** Sends a request about the object of a file. @param {"HEAD" | "DELETE"} method @param {Item} item @param {"" | "/content"} below appended to the object's path */
   call(method, item, below = "") {
     return call(method, `${this.url}/${item.clientId}${below}`, { token: this.token, accept: "*/*" });
   }
@@ -391,7 +391,7 @@ export class Upload {
     const { items } = this;
     const gone = items.filter((item) => item.state === "failed" && item.attached);
     for (const item of gone) await this.patiently(() => this.call("DELETE", item), () => true).catch(() => {});
-    const at = `${transfer}/reservations/${this.uid}`;
+    const at = /** @type {const} */ (`${transfer}/reservations/${this.uid}`);
     try {
       await this.patiently(() => call("PATCH", at, { token: this.token, json: metadata }), () => true);
       const { body } = await this.patiently(() => call("POST", `${at}/confirm`, { token: this.token }), () => true);

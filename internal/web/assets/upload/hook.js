@@ -97,7 +97,7 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
     return;
   }
   setProblem(null);
-  const held = new Map((known.body.objects ?? []).map((/** @type {any} */ o) => [o.clientId, o]));
+  const held = new Map((known.body.objects ?? []).map((o) => [o.clientId, o]));
   upload.next = found.items.length + 1;
   upload.items = await Promise.all(found.items.map(async (/** @type {Item} */ item) => {
     const there = held.get(item.clientId);
