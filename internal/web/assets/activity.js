@@ -6,9 +6,9 @@ import { own, transfer } from "./api.js";
 
 const pageSize = 20;
 
-/** The time line, newest first. @param {{transfer: any}} props */
+/** The time line, newest first. @param {{transfer: TransferAPI["Transfer"]}} props */
 export function Activity({ transfer: t }) {
-  const [page, setPage] = useState(/** @type {{activity: any[], next?: string} | null} */ (null));
+  const [page, setPage] = useState(/** @type {{activity: TransferAPI["Activity"][], next?: string} | null} */ (null));
   const load = useAction(async (cursor) => {
     const query = new URLSearchParams({ limit: String(pageSize), ...(cursor ? { cursor } : {}) });
     const { body } = await own("GET", `${transfer}/transfers/${t.uid}/activity?${query}`);

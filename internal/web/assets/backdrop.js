@@ -17,7 +17,7 @@ async function asJPEG(file) {
   return new Promise((resolve, reject) => { canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/jpeg", 0.9); });
 }
 
-/** @param {{mailbox: any}} props */
+/** @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
 export function Backdrop({ mailbox }) {
   const at = `${transfer}/mailbox/picture`;
   const [shown, setShown] = useState(mailbox.hasPicture ? `${transfer}/public/mailbox/${mailbox.uid}/picture` : "");

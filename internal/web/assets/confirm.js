@@ -17,7 +17,7 @@ show(() => {
   const [inside, setInside] = useState(signedIn());
   const [done, setDone] = useState(false);
   const [first, setFirst] = useState(false); // the address was the first one of the account
-  const [mailbox, setMailbox] = useState(/** @type {any} */ (null));
+  const [mailbox, setMailbox] = useState(/** @type {TransferAPI["OwnMailbox"] | null} */ (null));
   useEffect(() => onSession(() => { if (signedIn()) setInside(true); }), []); // signed in in another tab
   const invited = useInvited(next);
   const confirm = useAction(async () => {

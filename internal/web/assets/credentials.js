@@ -68,7 +68,7 @@ function NameOfPasskey({ passkey, onChange, onClose }) {
 
 /** The person's passkeys. @param {{all: IdentityAPI["Authenticator"][], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
 function Passkeys({ all, email, stepUp, onChange }) {
-  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [asking, setAsking] = useState(/** @type {IdentityAPI["Authenticator"] | null} */ (null));
   const [naming, setNaming] = useState("");
   const add = useAction(async ({ passkey }, form) => {
     const { body } = await stepUp("POST", authenticators, { type: "webauthn", name: passkey.trim() });

@@ -83,10 +83,10 @@ export function left(stamp) {
 const short = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
 const full = new Intl.DateTimeFormat(language, { year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
 
-/** Formats a time of the API, short. @param {string | undefined} stamp */
+/** Formats a time of the API, short. @param {string | null} [stamp] */
 export const when = (stamp) => (stamp ? short.format(new Date(stamp)) : "");
 
-/** Formats a time of the API in full, with the time zone. @param {string | undefined} stamp */
+/** Formats a time of the API in full, with the time zone. @param {string | null} [stamp] */
 export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
 
 /** Formats a day. @param {string} stamp like 2026-11-20 */

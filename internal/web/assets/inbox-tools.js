@@ -29,11 +29,11 @@ export const Narrow = ({ sent, filter, order, choosing, onFilter, onOrder, onCho
 
 /**
  * What can be done with the chosen transfers. `onGone` receives the uid of each that was deleted or revoked.
- * @param {{sent: boolean, chosen: any[], onGone: (uid: string) => void, onDone: () => void}} props
+ * @param {{sent: boolean, chosen: TransferAPI["Transfer"][], onGone: (uid: string) => void, onDone: () => void}} props
  */
 export function Chosen({ sent, chosen, onGone, onDone }) {
   const [asking, setAsking] = useState(false);
-  const here = chosen.filter((t) => t.state !== "expired" && t.state !== "revoked" && !t.locked && t.objectCount > 0);
+  const here = chosen.filter((t) => t.state !== "expired" && t.state !== "revoked" && !t.locked && (t.objectCount ?? 0) > 0);
   const download = useAction(async () => {
     for (const t of here) await downloadOwn(t.uid);
     onDone();

@@ -28,7 +28,7 @@ showOwn(Inbox);
  * @param {string} where received or sent @param {string} search @param {string} filter @param {string} order
  */
 function useTransfers(where, search, filter, order) {
-  const [found, setFound] = useState(/** @type {{transfers: any[], next?: string} | null} */ (null));
+  const [found, setFound] = useState(/** @type {{transfers: TransferAPI["Transfer"][], next?: string} | null} */ (null));
   const asked = useRef(0);
   const seen = useRef(0);
   seen.current = found?.transfers.length ?? 0;
@@ -149,14 +149,15 @@ const personName = (p) => p?.name || p?.email || T("Somebody");
 /** Names of the states of a transfer. @returns {Record<string, string>} */
 const states = () => ({ delivered: T("Delivered"), accessed: T("Opened"), expired: T("Expired"), revoked: T("Revoked") });
 
-const isOver = (t) => t.state === "expired" || t.state === "revoked";
+const isOver = (/** @type {TransferAPI["Transfer"]} */ t) => t.state === "expired" || t.state === "revoked";
 
 /** The subjects that this page has shown, by uid: the server erases that of a revoked transfer. @type {Map<string, string | undefined>} */
 const known = new Map();
 
-/** Reports whether a received transfer waits to be read. @param {any} t @param {boolean} sent */
+/** Reports whether a received transfer waits to be read. @param {TransferAPI["Transfer"]} t @param {boolean} sent */
 const isNew = (t, sent) => !sent && t.read === false && !isOver(t);
 
+/** @param {{transfer: TransferAPI["Transfer"], sent: boolean, open: boolean, picked?: boolean, onPick: (() => void) | null, onOpen: () => void, onChange: (changed?: TransferAPI["Transfer"]) => void}} props */
 function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   const who = sent ? list(t.recipients.map(personName)) || T("Link") : personName(t.sender);
   const panel = `t-${t.uid}`;
@@ -176,13 +177,14 @@ function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   </li>`;
 }
 
-/** What the badge of a row says. @param {any} t @param {boolean} sent */
+/** What the badge of a row says. @param {TransferAPI["Transfer"]} t @param {boolean} sent */
 function badge(t, sent) {
   if (isNew(t, sent)) return T("New");
   if (t.pinned) return T("Kept");
   return !sent && t.state === "delivered" ? T("Opened") : states()[t.state];
 }
 
+/** @param {{summary: TransferAPI["Transfer"], sent: boolean, onChange: (changed?: TransferAPI["Transfer"]) => void}} props */
 function Detail({ summary, sent, onChange }) {
   const [full, setFull] = useState(summary.objects ? summary : null);
   const [asking, setAsking] = useState(false);
@@ -209,7 +211,7 @@ function Detail({ summary, sent, onChange }) {
   const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
   return html`
     ${t.message && html`<${Lines} text=${t.message} />`}
-    ${t.undelivered?.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
+    ${t.undelivered && t.undelivered.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
     ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
     ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
@@ -226,6 +228,7 @@ function Detail({ summary, sent, onChange }) {
 }
 
 /** Sender, recipients unless they are listed, times and the answers to the mailbox's questions. */
+/** @param {{transfer: TransferAPI["Transfer"], over: boolean, listed: boolean}} props */
 function Facts({ transfer: t, over, listed }) {
   const to = !listed && list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">

@@ -11,18 +11,18 @@ import { Recipients } from "./recipients.js";
 /** The path of a transfer in the API. @param {TransferAPI["Transfer"]} t */
 const pathOf = (t) => /** @type {const} */ (`${transfer}/transfers/${t.uid}`);
 
-/** Reports whether the sender can still extend an expired transfer. @param {any} t */
+/** Reports whether the sender can still extend an expired transfer. @param {TransferAPI["Transfer"]} t */
 export const isExtendable = (t) => t.state === "expired" && Boolean(t.extendableUntil);
 
 /**
  * What can be done with a transfer that the signed-in person sent. `onChange` receives the transfer after a change. `further`: actions
  * after these.
- * @param {{transfer: any, onChange: (changed: any) => void, further: import("./actions.js").Command[]}} props
+ * @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, further: import("./actions.js").Command[]}} props
  */
 export function Living({ transfer: t, onChange, further }) {
   const expired = isExtendable(t);
   const over = t.state === "revoked" || (t.state === "expired" && !expired);
-  const changed = (/** @type {any} */ next) => { announce(T("Saved")); onChange(next); };
+  const changed = (/** @type {TransferAPI["Transfer"]} */ next) => { announce(T("Saved")); onChange(next); };
   /** @param {string} name @param {string} icon @param {string} label @param {any} Part @returns {import("./actions.js").Command} */
   const part = (name, icon, label, Part) => ({ name, icon, label, form: (done) => html`<${Part} transfer=${t} onChange=${changed} onDone=${done} />` });
   const commands = [
@@ -38,7 +38,7 @@ export function Living({ transfer: t, onChange, further }) {
     <${Actions} commands=${commands} />`;
 }
 
-/** The choice of another life of a transfer, from now. @param {{transfer: any, onChange: (changed: any) => void, onDone?: () => void}} props */
+/** The choice of another life of a transfer, from now. @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, onDone?: () => void}} props */
 export function Extend({ transfer: t, onChange, onDone = () => {} }) {
   const { value: environment, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
   const save = useAction(async ({ ttl }) => {
@@ -54,6 +54,7 @@ export function Extend({ transfer: t, onChange, onDone = () => {} }) {
   <//>`;
 }
 
+/** @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, onDone: () => void}} props */
 function Protect({ transfer: t, onChange, onDone }) {
   const save = useAction(async ({ password }) => {
     onChange((await own("PATCH", pathOf(t), { json: { protection: "password", password } })).body);
@@ -67,6 +68,7 @@ function Protect({ transfer: t, onChange, onDone }) {
 }
 
 /** Limits of downloads. */
+/** @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, onDone: () => void}} props */
 function Limit({ transfer: t, onChange, onDone }) {
   const save = useAction(async ({ each, all, once, forwarding }) => {
     const json = { maxDownloads: Number(each), maxTotalDownloads: Number(all), deleteAfterDownload: once === "on", forwarding: forwarding === "on" };
@@ -85,10 +87,10 @@ function Limit({ transfer: t, onChange, onDone }) {
 
 /**
  * The recipients of a transfer that the signed-in person sent: what each has done, and what can be changed for each.
- * @param {{transfer: any, onChange: (changed: any) => void}} props
+ * @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void}} props
  */
 export function Receivers({ transfer: t, onChange }) {
-  const [asking, setAsking] = useState(/** @type {any} */ (null));
+  const [asking, setAsking] = useState(/** @type {TransferAPI["Receiver"] | null} */ (null));
   const [said, setSaid] = useState("");
   const reload = async () => onChange((await own("GET", pathOf(t))).body);
   const say = (sentence) => { setSaid(sentence); announce(sentence); };
@@ -107,9 +109,9 @@ export function Receivers({ transfer: t, onChange }) {
     await reload();
   });
   const living = t.state !== "revoked" && t.state !== "expired";
-  const person = (r) => html`<li key=${r.delivery ?? r.email} class="row between">
+  const person = (/** @type {TransferAPI["Receiver"]} */ r) => html`<li key=${r.delivery ?? r.email} class="row between">
     <span class="who"><span class="break">${r.name ? `${r.name} (${r.email})` : r.email}</span>
-      <span class=${r.downloads ? "good" : "dim"}>${r.downloads > 0 && html`<${Icon} name="check" /> `}${done(r, t.undelivered ?? [])}</span></span>
+      <span class=${r.downloads ? "good" : "dim"}>${(r.downloads ?? 0) > 0 && html`<${Icon} name="check" /> `}${done(r, t.undelivered ?? [])}</span></span>
     ${living && r.delivery && html`<span class="row tight"><${Tool} icon="mail" label=${F("Send the link to %s again", r.email)} onClick=${() => resend.run(r)} />
       <${Tool} icon="close" label=${F("Remove %s", r.email)} onClick=${() => setAsking(r)} /></span>`}
   </li>`;
@@ -124,15 +126,16 @@ export function Receivers({ transfer: t, onChange }) {
   </section>`;
 }
 
-/** What a recipient has done, and when. */
+/** What a recipient has done, and when. @param {TransferAPI["Receiver"]} r @param {string[]} undelivered */
 function done(r, undelivered) {
   if (undelivered.includes(r.email)) return T("Could not be reached");
   if (r.downloads) return N("Downloaded %d time, last on %s", "Downloaded %d times, last on %s", r.downloads, when(r.downloadedAt));
   return r.accessedAt ? F("Opened on %s", when(r.accessedAt)) : T("Not opened yet");
 }
 
+/** @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, onDone: () => void}} props */
 function Add({ transfer: t, onChange, onDone }) {
-  const [added, setAdded] = useState(/** @type {any[]} */ ([]));
+  const [added, setAdded] = useState(/** @type {import("./recipients.js").Recipient[]} */ ([]));
   const add = useAction(async () => {
     onChange((await own("POST", `${pathOf(t)}/recipients`, { json: { recipients: added } })).body);
     onDone();
@@ -148,7 +151,7 @@ const asked = new URLSearchParams(location.search).get("extend") ?? "";
 
 /** What a recipient's request leads to: /inbox?extend=UID shows the transfer with the form that extends it. */
 export function ExtendAsked() {
-  const [t, setT] = useState(/** @type {any} */ (null));
+  const [t, setT] = useState(/** @type {TransferAPI["Transfer"] | null} */ (null));
   const [done, setDone] = useState(false);
   const load = useAction(async () => setT((await own("GET", `${transfer}/transfers/${encodeURIComponent(asked)}`)).body));
   useEffect(() => { if (asked) load.run(); }, []);

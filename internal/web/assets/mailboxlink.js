@@ -7,7 +7,7 @@ import { transfer } from "./api.js";
 import { onSession } from "./session.js";
 import { createMailbox, readMailbox } from "./newmailbox.js";
 
-/** Returns the public link of a mailbox. @param {any} mailbox */
+/** Returns the public link of a mailbox. @param {TransferAPI["OwnMailbox"]} mailbox */
 const linkOf = (mailbox) => `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
 
 /** Returns the address that opens an email with the link. @param {string} link */
@@ -23,7 +23,7 @@ function buttonFor(link) {
   return `<a ${Object.entries({ href: link, style: look }).map(([name, value]) => `${name}="${value}"`).join(" ")}>${T("Send me files")}</a>`;
 }
 
-/** The link with its buttons. @param {{mailbox: any}} props */
+/** The link with its buttons. @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
 export function MailboxLink({ mailbox }) {
   const link = linkOf(mailbox);
   const [shown, setShown] = useState("");
@@ -45,6 +45,7 @@ export function MailboxLink({ mailbox }) {
   </div>`;
 }
 
+/** @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
 function Code({ mailbox }) {
   const code = `${transfer}/public/mailbox/${mailbox.uid}/qr`;
   return html`<div class="qr-code"><img src=${code} alt=${T("QR code of your link")} width="200" height="200" />

@@ -4,15 +4,15 @@ import { Ask, Button, Problem, html, useAction, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { identity, own } from "./api.js";
 
-/** Shows the membership with a button to leave. @param {{profile: any, onChange: () => void}} props */
+/** Shows the membership with a button to leave. @param {{profile: IdentityAPI["Person"], onChange: () => void}} props */
 export function Membership({ profile, onChange }) {
   const organization = profile.membership?.organization;
   const [asking, setAsking] = useState(false);
   const leave = useAction(async () => {
-    await own("POST", `${identity}/organizations/${organization.uid}/leave`);
+    await own("POST", `${identity}/organizations/${organization?.uid}/leave`);
     onChange();
   });
-  const name = organization && (organization.name || organization.hostname);
+  const name = organization?.name || organization?.hostname || "";
   const member = organization && !organization.selfSignup;
   return html`<section class="card stack"><h2>${T("Organization")}</h2>
     <p class="dim">${name ? F("You are a member of %s", name) : T("An organization has its own members, groups, limits and look.")}</p>

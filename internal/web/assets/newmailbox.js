@@ -21,7 +21,7 @@ export function linksFor(name, address) {
   return base ? [base, `${base}.2`, `${base}.3`, `${base}.${random}`, ""] : [""];
 }
 
-/** Returns the person's mailbox, or null. @returns {Promise<any>} */
+/** Returns the person's mailbox, or null. @returns {Promise<TransferAPI["OwnMailbox"] | null>} */
 export async function readMailbox() {
   try {
     return (await own("GET", `${transfer}/mailbox`)).body;
@@ -35,7 +35,7 @@ export async function readMailbox() {
 const isTaken = (error) => error instanceof Failure
   && (error.status === 400 || /** @type {number[]} */ ([TransferCode.VANITY_LINK, TransferCode.LINK_QUARANTINED, TransferCode.LINK_RESERVED]).includes(error.code));
 
-/** Returns the person's mailbox. Creates it if there is none. @returns {Promise<any>} */
+/** Returns the person's mailbox. Creates it if there is none. @returns {Promise<TransferAPI["OwnMailbox"]>} */
 export async function createMailbox() {
   const present = await readMailbox();
   if (present) return present;
@@ -49,4 +49,5 @@ export async function createMailbox() {
       if (!vanityLink || !isTaken(error)) throw error;
     }
   }
+  throw new Error("the last attempt is without a name, which cannot be taken");
 }

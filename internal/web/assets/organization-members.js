@@ -18,7 +18,7 @@ export function Members({ at }) {
     recount();
   };
   return html`<section class="card stack wide"><h2>${total === undefined ? T("Members") : N("%d member", "%d members", total)}</h2>
-      ${(search || total && total > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
+      ${(search || (total ?? 0) > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
       ${list.items ? html`<${People} at=${at} list=${list} onDone=${reload} />` : html`<${Waiting} error=${list.error} />`}
     </section>
     <${Invitations} at=${at} />`;

@@ -28,9 +28,9 @@ const kinds = [
  * @typedef {(objectUid: string, options: {signal: AbortSignal, first?: number}) => Promise<Response>} Read
  */
 
-const typeOf = (object) => (object.mimeType ?? "").split(";")[0].trim();
+const typeOf = (/** @type {TransferAPI["DeliveredObject"]} */ object) => (object.mimeType ?? "").split(";")[0].trim();
 
-/** Returns how a file can be shown, or "". @param {any} object */
+/** Returns how a file can be shown, or "". @param {TransferAPI["DeliveredObject"]} object */
 export const kindOf = (object) => (object.contentLength > 0
   ? kinds.find(({ types, limit }) => types.test(typeOf(object)) && object.contentLength <= limit)?.kind ?? "" : "");
 
@@ -49,7 +49,7 @@ function useContent(load, inputs) {
   return state;
 }
 
-/** Returns a blob URL of a file that lives as long as the component. @param {any} object @param {Read} read */
+/** Returns a blob URL of a file that lives as long as the component. @param {TransferAPI["DeliveredObject"]} object @param {Read} read */
 function useBlob(object, read) {
   const [url, setUrl] = useState("");
   const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal })).arrayBuffer()], { type: typeOf(object) }), [object.uid]);
@@ -62,7 +62,7 @@ function useBlob(object, read) {
   return { url: value ? url : "", error };
 }
 
-/** Small pictures of the first images, each of which opens its preview. @param {{objects: any[], read: Read, onOpen: (object: any) => void}} props */
+/** Small pictures of the first images, each of which opens its preview. @param {{objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void}} props */
 export function Thumbnails({ objects, read, onOpen }) {
   const saving = /** @type {any} */ (navigator).connection?.saveData;
   const shown = objects.filter((o) => kindOf(o) === "image" && o.contentLength <= thumbnailBytes).slice(0, thumbnails);
@@ -80,7 +80,7 @@ function Thumbnail({ object, read, onOpen }) {
 
 /**
  * A dialog that shows one file, with ways to the one before and after it.
- * @param {{object: any, objects: any[], read: Read, onOpen: (object: any) => void, onClose: () => void, onDownload: (uid: string) => void}} props
+ * @param {{object: TransferAPI["DeliveredObject"], objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void, onClose: () => void, onDownload: (uid: string) => void}} props
  */
 export function Preview({ object, objects, read, onOpen, onClose, onDownload }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));

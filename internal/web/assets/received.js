@@ -11,12 +11,12 @@ import { Options, stronger, terms, usualTerms } from "./terms.js";
 /** The path of a transfer in the API. @param {TransferAPI["Transfer"]} t */
 const pathOf = (t) => /** @type {const} */ (`${transfer}/transfers/${t.uid}`);
 
-/** Reports whether a recipient can forward a transfer. Limits of downloads forbid it. @param {any} t */
-const forwardable = (t) => t.forwarding && !t.locked && t.objectCount > 0 && !t.maxDownloads && !t.maxTotalDownloads && !t.deleteAfterDownload;
+/** Reports whether a recipient can forward a transfer. Limits of downloads forbid it. @param {TransferAPI["Transfer"]} t */
+const forwardable = (t) => t.forwarding && !t.locked && (t.objectCount ?? 0) > 0 && !t.maxDownloads && !t.maxTotalDownloads && !t.deleteAfterDownload;
 
 /**
  * What can be done with a received transfer. `onChange` receives the transfer after a change. `further`: actions after these.
- * @param {{transfer: any, over: boolean, onChange: (changed: any) => void, further: import("./actions.js").Command[]}} props
+ * @param {{transfer: TransferAPI["Transfer"], over: boolean, onChange: (changed: TransferAPI["Transfer"]) => void, further: import("./actions.js").Command[]}} props
  */
 export function Received({ transfer: t, over, onChange, further }) {
   const patch = useAction(async (json, said) => {
@@ -39,13 +39,14 @@ export function Received({ transfer: t, over, onChange, further }) {
     <${Problem} error=${patch.error} />`;
 }
 
-/** The form that passes a transfer on. @param {{transfer: any}} props */
+/** The form that passes a transfer on. @param {{transfer: TransferAPI["Transfer"]}} props */
 function Forward({ transfer: t }) {
   const { value: environment, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
   if (!environment) return html`<${Waiting} error=${error} />`;
   return html`<${ForwardForm} transfer=${t} environment=${environment} />`;
 }
 
+/** @param {{transfer: TransferAPI["Transfer"], environment: TransferAPI["Environment"]}} props */
 function ForwardForm({ transfer: t, environment }) {
   const least = stronger(environment.protectionLevel, t.protection ?? "none");
   const [people, setPeople] = useState(/** @type {import("./recipients.js").Recipient[]} */ ([]));
@@ -71,7 +72,7 @@ function ForwardForm({ transfer: t, environment }) {
   <//>`;
 }
 
-/** @param {{transfer: any, onChange: (changed: any) => void, onDone: () => void}} props */
+/** @param {{transfer: TransferAPI["Transfer"], onChange: (changed: TransferAPI["Transfer"]) => void, onDone: () => void}} props */
 function Notes({ transfer: t, onChange, onDone }) {
   const save = useAction(async ({ notes }) => {
     onChange((await own("PATCH", pathOf(t), { json: { notes } })).body);

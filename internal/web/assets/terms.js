@@ -17,14 +17,14 @@ export const terms = ({ ttl, priority, protection, password, deliveryNotificatio
   ...(people ? { deliveryNotification } : {}),
 });
 
-/** The options at first. @param {any} environment of the service @param {string} [least] the weakest protection allowed */
+/** The options at first. @param {TransferAPI["Environment"]} environment of the service @param {string} [least] the weakest protection allowed */
 export const usualTerms = (environment, least = "none") => ({
   ttl: environment.defaultTtl, priority: 3, protection: stronger(environment.protectionLevel, least), password: "", deliveryNotification: true,
 });
 
 /**
  * The options. `least`: the weakest protection that is offered. `people`: there are recipients, who can get a code.
- * @param {{values: any, change: (part: any) => void, environment: any, least: string, people: boolean, wrong: Record<string, unknown>, children?: any}} props
+ * @param {{values: any, change: (part: any) => void, environment: TransferAPI["Environment"], least: string, people: boolean, wrong: Record<string, unknown>, children?: any}} props
  */
 export function Options({ values, change, environment, least, people, wrong, children = null }) {
   const priorities = [[1, T("Highest")], [2, T("High")], [3, T("Normal")], [4, T("Low")], [5, T("Lowest")]];

@@ -16,7 +16,7 @@ const key = location.pathname.split("/")[2];
 const at = /** @type {const} */ (`${transfer}/public/transfers/${key}`);
 
 show(() => {
-  const [state, setState] = useState(/** @type {any} */ ({})); // {value, token}
+  const [state, setState] = useState(/** @type {{value?: TransferAPI["PublicTransfer"], token?: string, gone?: unknown, asks?: number}} */ ({}));
   const begin = useAction(async () => {
     const kept = readOpening(key);
     if (kept && await again(kept)) return;
@@ -38,17 +38,17 @@ show(() => {
     removeOpening(key);
     return false;
   }
-  /** Gets a download token, then the transfer. @param {{password?: string, code?: string}} proof @param {any} [known] the transfer, if already read */
+  /** Gets a download token, then the transfer. @param {{password?: string, code?: string}} proof @param {TransferAPI["PublicTransfer"]} [known] the transfer, if already read */
   async function unlock(proof, known) {
     const { body } = await asAnybody("POST", `${at}/access`, { json: proof });
     const value = known ?? (await call("GET", at, { token: body.token })).body;
     if (value.protection !== "none") writeOpening(key, body.token);
-    setState({ value, token: body.token, unlock });
+    setState({ value, token: body.token });
   }
   useEffect(() => { begin.run(); }, []);
   const { value, token, asks = 0 } = state;
   useEffect(() => { // a link has no feed: ask until the files are checked
-    if (!token || value.malwareStatus !== "scanning") return undefined;
+    if (!token || value?.malwareStatus !== "scanning") return undefined;
     const wait = setTimeout(async () => {
       const { body } = await call("GET", at, { token }).catch(() => ({ body: value }));
       setState((now) => (now === state ? { ...state, value: body, asks: asks + 1 } : now));
@@ -78,7 +78,7 @@ function Gone({ error }) {
     <p class="row center"><a class="button" href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in")}</a></p></div><//>`;
 }
 
-const senderOf = (value) => value.sender?.name || value.sender?.email || T("Somebody");
+const senderOf = (/** @type {TransferAPI["PublicTransfer"]} */ value) => value.sender?.name || value.sender?.email || T("Somebody");
 
 function Lock({ value, unlock }) {
   return html`<div class="narrow card">
@@ -125,6 +125,7 @@ function ByCode({ unlock }) {
     <${Problem} error=${ask.error} />`;
 }
 
+/** @param {{value: TransferAPI["PublicTransfer"], token: string, onExpired: () => void, onGone: (error: unknown) => void}} props */
 function Opened({ value, token, onExpired, onGone }) {
   const download = async (...uids) => {
     try {
@@ -143,7 +144,7 @@ function Opened({ value, token, onExpired, onGone }) {
     <h1>${value.subject || T("Files for you")}</h1>
     ${value.message && html`<blockquote><${Lines} text=${value.message} /></blockquote>`}
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
-    ${value.objects?.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
+    ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
     <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
       ${value.type === "mailbox" && html` <a href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
   </article>`;

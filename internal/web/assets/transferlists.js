@@ -19,7 +19,7 @@ function Malware({ of }) {
 /** The heads of the columns of `row`. */
 export const head = () => [T("Transfer"), T("From"), T("To"), T("Files"), T("State")];
 
-/** A transfer of a list as a row. @param {any} t @param {any} link the cell of its time, as a link to it */
+/** A transfer of a list as a row. @param {TransferAPI["OrganizationTransferList"]["transfers"][number] | AdminAPI["Transfers"]["transfers"][number]} t @param {unknown} link the cell of its time, as a link to it */
 export const row = (t, link) => html`<tr key=${t.uid}>
   <th scope="row">${link}<span class="hint block">${kinds()[t.type]}</span></th>
   <td class="break">${t.sender.email || t.sender.name}</td>
@@ -27,12 +27,12 @@ export const row = (t, link) => html`<tr key=${t.uid}>
   <td>${N("%d file, %s", "%d files, %s", t.files, bytes(t.bytes))}</td>
   <td>${states()[t.state]} <${Malware} of=${t.malwareStatus} /></td></tr>`;
 
-/** Whether a transfer can be extended, and revoked. @param {any} t */
+/** Whether a transfer can be extended, and revoked. @param {TransferAPI["OrganizationTransfer"] | AdminAPI["TransferReport"]} t */
 export const may = (t) => ({ extend: !t.pinned && (t.state === "expired" ? Boolean(t.extendableUntil) : t.state !== "revoked"), revoke: !t.endedAt });
 
 /**
  * A transfer with its recipients. `Person` shows a person: `uid`, null without an account, and the words.
- * @param {{of: any, Person: (props: any) => any}} props
+ * @param {{of: TransferAPI["OrganizationTransfer"] | AdminAPI["TransferReport"], Person: (props: any) => any}} props
  */
 export function Report({ of: t, Person }) {
   const protections = { none: T("The link is enough"), password: T("Password"), recipientAuthentication: T("A code sent to each recipient") };

@@ -42,12 +42,12 @@ showConsole("audit", () => {
   </section>`;
 });
 
-/** A person of an entry; nobody is a stranger, a command or a job. @param {{of: any}} props */
+/** A person of an entry; nobody is a stranger, a command or a job. @param {{of: AdminAPI["AuditPerson"] | null | undefined}} props */
 const Person = ({ of }) => (of ? html`<span class="break" title=${of.uid}>${of.email || of.uid}</span>` : "–");
 
 function Entries({ list }) {
   if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  const row = (/** @type {any} */ e) => html`<tr key=${e.id}>
+  const row = (/** @type {AdminAPI["AuditEntry"]} */ e) => html`<tr key=${e.id}>
     <th scope="row"><code>${e.action}</code><span class="hint block">${when(e.at)}</span></th>
     <td><${Person} of=${e.actor} />${e.address && html`<span class="hint block">${e.address}</span>`}</td>
     <td>${e.target && e.target.uid !== e.actor?.uid && html`<${Person} of=${e.target} />`}<span class="hint block break">${e.object}</span></td>

@@ -20,7 +20,7 @@ const charts = () => [
 
 /**
  * Lays samples on a grid of steps: times without a sample are gaps.
- * @param {{from: string, until: string, seconds: number, samples: any[]}} of an answer of GET /samples
+ * @param {{from: string, until: string, seconds: number, samples: AdminAPI["Sample"][]}} of an answer of GET /samples
  */
 export function grid({ from, until, seconds, samples }) {
   const first = Date.parse(from), step = seconds * 1000, steps = Math.round((Date.parse(until) - first) / step);

@@ -10,7 +10,7 @@ const severities = {
   ok: () => ["ok", "check", T("works")],
 };
 
-/** A finding. Its texts are the server's, in English. @param {{of: any}} props */
+/** A finding. Its texts are the server's, in English. @param {{of: AdminAPI["Examination"]["findings"][number]}} props */
 function Finding({ of }) {
   const [look, icon, name] = severities[of.severity]();
   return html`<li><span class=${`state ${look}`}><${Icon} name=${icon} /> ${name}</span>
@@ -19,14 +19,14 @@ function Finding({ of }) {
 
 /** Runs the checks and shows what they found. */
 export function Doctor() {
-  const [result, setResult] = useState(/** @type {any} */ (null));
+  const [result, setResult] = useState(/** @type {AdminAPI["Examination"] | null} */ (null));
   const run = useAction(async () => {
     const { body } = await ask("POST", "/doctor");
     setResult(body);
     announce(T("The checks have ended."));
   });
-  const list = (/** @type {any[]} */ findings) => html`<ul class="list stack">${findings.map((f) => html`<${Finding} key=${f.id + f.sentence} of=${f} />`)}</ul>`;
-  const fine = result?.findings.filter((f) => f.severity === "ok"), rest = result?.findings.filter((f) => f.severity !== "ok");
+  const list = (/** @type {AdminAPI["Examination"]["findings"]} */ findings) => html`<ul class="list stack">${findings.map((f) => html`<${Finding} key=${f.id + f.sentence} of=${f} />`)}</ul>`;
+  const found = result?.findings ?? [], fine = found.filter((f) => f.severity === "ok"), rest = found.filter((f) => f.severity !== "ok");
   return html`<section class="card stack"><h2>${T("Checks")}</h2>
     <p class="hint">${T("They look at address, proxy, mail, database, storage, keys and clock of the server that answers. They take up to 45 seconds and change nothing. What they find is in English.")}</p>
     ${run.error?.status === 409 ? html`<${Notice} kind="bad">${T("The checks run already on this server. Wait until they have ended.")}<//>` : html`<${Problem} error=${run.error} />`}

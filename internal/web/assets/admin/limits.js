@@ -7,7 +7,7 @@ import { Action } from "./reasons.js";
 
 /** @typedef {{name: string, label: string, kind: "switch" | "count" | "volume" | "rate" | "hostname", used?: string}} Limit */
 
-/** The limitations. `used`: what is used of one. @param {any} o @param {any} usage @type {(o: any, usage: any) => Limit[]} */
+/** The limitations. `used`: what is used of one. @type {(o: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"]) => Limit[]} */
 const limits = (o, usage) => [
   { name: "serviceEnabled", label: T("Service for transfers"), kind: "switch" },
   { name: "users", label: T("Members"), kind: "count", used: count(o.members) },
@@ -57,7 +57,7 @@ function Input({ of: limit, value, own, free }) {
     max=${kind === "volume" ? "1000000000" : kind === "rate" ? "60000000" : "2147483647"} step=${kind === "count" ? "1" : "any"} defaultValue=${own ? present : ""} />`;
 }
 
-/** @param {{of: any, usage: any, at: string, onDone: () => void}} props */
+/** @param {{of: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"], at: string, onDone: () => void}} props */
 export const Limits = ({ of: o, usage, at, onDone }) => html`<section class="card stack"><h2>${T("Limits")}</h2>
   ${o.free && html`<p class="hint">${T("These are the plan: they apply to every organization that has none of its own, and to people without an organization.")}</p>`}
   <${Table} caption=${T("Limits")} head=${[T("Limit"), T("Value"), T("From"), T("Action")]}>

@@ -19,7 +19,7 @@ const unfinished = (number, size) => (number > 0 ? N("%2$s in %1$d upload", "%2$
 
 function Mailboxes() {
   const search = (query.get("search") ?? "").trim(), by = query.get("by") ?? "link";
-  const row = (/** @type {any} */ m) => html`<tr key=${m.kind + m.uid}>
+  const row = (/** @type {AdminAPI["Mailboxes"]["mailboxes"][number]} */ m) => html`<tr key=${m.kind + m.uid}>
     <th scope="row" class="break">${m.kind === "mailbox" ? html`<a href=${`/admin/mailboxes?mailbox=${m.uid}`}>${m.link ?? m.email ?? m.uid}</a>` : m.link ?? m.name}
       ${m.absent && html` <span class="badge warn">${T("Absent")}</span>`}</th>
     <td class="break">${m.kind === "mailbox" ? m.email : N("Group of %d mailbox", "Group of %d mailboxes", m.members)}<span class="hint block">${m.name}</span></td>
@@ -50,7 +50,7 @@ function Mailbox({ uid }) {
     <${Unfinished} of=${m} at=${at} onDone=${reload} />`;
 }
 
-/** The open reservations of strangers. @param {{of: any, at: string, onDone: () => void}} props */
+/** The open reservations of strangers. @param {{of: AdminAPI["MailboxReport"], at: string, onDone: () => void}} props */
 const Unfinished = ({ of: m, at, onDone }) => html`<section class="card stack"><h2>${T("Unfinished uploads of strangers")}</h2>
   ${m.reservations === 0 ? html`<p>${T("There are none.")}</p>` : html`<p>${unfinished(m.reservations, m.reservationsBytes)}</p>
     <${Table} caption=${T("Unfinished uploads of strangers")} head=${[T("Begun"), T("Size"), T("Action")]}>

@@ -32,7 +32,7 @@ function Mails({ list }) {
     list.reload();
   });
   if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  const row = (/** @type {any} */ m) => html`<tr key=${m.uid}>
+  const row = (/** @type {AdminAPI["MailList"]["mails"][number]} */ m) => html`<tr key=${m.uid}>
     <th scope="row"><span class="break">${m.to}</span><span class="hint block">${m.template}</span></th>
     <td>${states()[m.state]}<span class="hint block">${N("%d attempt", "%d attempts", m.attempts)}</span></td>
     <td>${when(m.created)}${m.nextAttempt && html`<span class="hint block">${T("next:")} ${when(m.nextAttempt)}</span>`}</td>
@@ -47,7 +47,7 @@ function Mails({ list }) {
 
 function TestMail() {
   const { change, dialog } = useChange();
-  const [said, setSaid] = useState(/** @type {any} */ (null));
+  const [said, setSaid] = useState(/** @type {AdminAPI["TestMail"] | null} */ (null));
   const test = useAction(async ({ address }) => {
     setSaid(null);
     setSaid((await change("POST", "/mails/test", { json: { address: address.trim(), locale } })).body);

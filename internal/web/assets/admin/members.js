@@ -21,7 +21,7 @@ export function Members({ at, number, onDone }) {
     setTurn(turn + 1); // the list is read from its beginning
     onDone();
   };
-  const row = (/** @type {any} */ m) => html`<tr key=${m.uid}><th scope="row"><a href=${`/admin/people?person=${m.uid}`}>${m.email ?? m.uid}</a><span class="hint block">${m.name}</span></th>
+  const row = (/** @type {AdminAPI["OrganizationMembers"]["members"][number]} */ m) => html`<tr key=${m.uid}><th scope="row"><a href=${`/admin/people?person=${m.uid}`}>${m.email ?? m.uid}</a><span class="hint block">${m.name}</span></th>
     <td>${inWords(m.roles.map(roleName))}</td><td>${when(m.since)}</td>
     <td><div class="row"><${Action} label=${T("Change rights")} question=${F("Which rights shall %s have?", m.email ?? m.uid)} path=${`${at}/set-member`} onDone=${done}
       read=${(/** @type {any} */ form) => ({ person: m.uid, roles: chosen(form) })}><${Rights} has=${m.roles} /><//>

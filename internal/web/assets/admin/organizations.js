@@ -21,13 +21,13 @@ const page = (uid) => `/admin/organizations?organization=${encodeURIComponent(ui
 /** @type {() => [string, string][]} */
 const choices = () => [["name", T("Beginning of the name")], ["hostname", T("Beginning of a hostname")], ["organization", T("Uid, hostname or address of a member")]];
 
-/** What stands out about an organization. @param {{of: any, off: boolean}} props `off`: it has no service for transfers */
+/** What stands out about an organization. @param {{of: AdminAPI["Organizations"]["organizations"][number] | AdminAPI["OrganizationReport"], off: boolean}} props `off`: it has no service for transfers */
 const Marks = ({ of: o, off }) => html`${o.free && html`<span class="badge">${T("Of the installation")}</span> `}
   ${o.mfaRequired && html`<span class="badge good">${T("Second factor required")}</span> `}${off && html`<span class="badge warn">${T("Switched off")}</span>`}`;
 
 function Organizations() {
   const search = (query.get("search") ?? "").trim(), by = query.get("by") ?? "name";
-  const row = (/** @type {any} */ o) => html`<tr key=${o.uid}><th scope="row" class="break"><a href=${page(o.uid)}>${o.name ?? o.uid}</a></th>
+  const row = (/** @type {AdminAPI["Organizations"]["organizations"][number]} */ o) => html`<tr key=${o.uid}><th scope="row" class="break"><a href=${page(o.uid)}>${o.name ?? o.uid}</a></th>
     <td class="break">${o.hostname}</td><td>${o.members >= 10_000 ? T("10,000 or more") : count(o.members)}</td><td>${when(o.createdAt)}</td>
     <td><${Marks} of=${o} off=${!o.serviceEnabled} /></td></tr>`;
   return html`<section class="card stack">
@@ -58,7 +58,7 @@ function Organization({ uid }) {
     <${Subscriptions} of=${o.subscriptions} at=${at} onDone=${reload} />`;
 }
 
-/** @param {{of: any, usage: any, at: string, onDone: () => void}} props */
+/** @param {{of: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"], at: string, onDone: () => void}} props */
 function About({ of: o, usage, at, onDone }) {
   const p = o.profile, label = labels(), names = lines.flat();
   /** What differs from the present profile. @param {Record<string, string>} form */
@@ -84,7 +84,7 @@ function About({ of: o, usage, at, onDone }) {
     </div></section>`;
 }
 
-/** @param {{of: any, at: string, onDone: () => void}} props */
+/** @param {{of: AdminAPI["OrganizationReport"], at: string, onDone: () => void}} props */
 function Hostnames({ of: o, at, onDone }) {
   const { hostname, inactiveHostnames } = o.profile;
   return html`<section class="card stack"><h2>${T("Hostname")}</h2>
@@ -102,7 +102,7 @@ function Hostnames({ of: o, at, onDone }) {
 /** Names of the states of a subscription. @type {() => Record<string, string>} */
 const statuses = () => ({ active: T("Active"), trialing: T("Trial"), cancelled: T("Cancelled"), incomplete: T("Not paid yet"), past_due: T("Overdue"), incomplete_expired: T("Never paid"), unpaid: T("Unpaid") });
 
-/** @param {{of: any[], at: string, onDone: () => void}} props */
+/** @param {{of: AdminAPI["OrganizationReport"]["subscriptions"], at: string, onDone: () => void}} props */
 const Subscriptions = ({ of, at, onDone }) => html`<section class="card stack"><h2>${T("Subscriptions")}</h2>
   ${of.length === 0 ? html`<p>${T("There are none.")}</p>` : html`<${Table} caption=${T("Subscriptions")} head=${[T("Product"), T("Service"), T("State"), T("Created"), T("Ends")]}>
     ${of.map((s) => html`<tr key=${s.domain + s.product}><th scope="row" class="break">${s.name ?? T("Without a product")}${s.product !== s.name && html`<span class="hint block">${s.product}</span>`}</th>

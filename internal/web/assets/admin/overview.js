@@ -29,7 +29,7 @@ const Part = ({ name, state, children = null }) => html`<li class=${`card part $
 
 function Parts({ of }) {
   const { database, storage, mail, redis, scanner, jobs, receipts } = of;
-  const waiting = jobs.queues.reduce((/** @type {number} */ sum, /** @type {any} */ queue) => sum + queue.due, 0);
+  const waiting = jobs.queues.reduce((sum, queue) => sum + queue.due, 0);
   return html`<section aria-label=${T("Parts")}><ul class="list parts-grid">
     <${Part} name=${T("Database")} state=${database.state}>${F("Answers within %1$s ms. %2$s of %3$s connections are in use.", database.milliseconds, database.connections, database.maximum)}<//>
     <${Part} name=${T("Storage")} state=${storage.state}>

@@ -16,7 +16,7 @@ const page = (uid) => `/admin/people?person=${encodeURIComponent(uid)}`;
 
 function People() {
   const search = query.get("search") ?? "", by = query.get("by") === "name" ? "name" : "email";
-  const row = (/** @type {any} */ p) => html`<tr key=${p.uid}><th scope="row"><a href=${page(p.uid)}>${p.email}</a></th>
+  const row = (/** @type {AdminAPI["People"]["people"][number]} */ p) => html`<tr key=${p.uid}><th scope="row"><a href=${page(p.uid)}>${p.email}</a></th>
     <td>${p.name}</td><td>${p.organization?.name}</td><td>${when(p.lastLoginAt)}</td><td><${Marks} of=${p} /></td></tr>`;
   return html`<section class="card stack">
     <${Find} page="people" choices=${[["email", T("Email address")], ["name", T("Name")]]} label=${T("Begins with")} />
@@ -60,7 +60,7 @@ function Person({ uid }) {
     </div></section>`;
 }
 
-/** @param {{of: any, who: string}} props */
+/** @param {{of: AdminAPI["PersonReport"], who: string}} props */
 const About = ({ of: p, who }) => html`<section class="card"><h2>${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}</h2>
   <${Facts} of=${[
     ["UID", html`<code>${p.uid}</code>`],

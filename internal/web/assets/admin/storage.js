@@ -42,7 +42,7 @@ const Accept = ({ onDone }) => html`<section class="card stack"><h2>${T("Bytes w
   <div><${Action} kind="danger" label=${T("Accept")} question=${T("Is nothing of an older backup needed any more? Bytes without an entry are then removed for good once they are old enough.")}
     path="/storage/accept" onDone=${onDone} /></div></section>`;
 
-/** How far a check is. @param {{of: any}} props */
+/** How far a check is. @param {{of: AdminAPI["StorageCheck"]}} props */
 function Progress({ of }) {
   if (of.state !== "running") return html`${states()[of.state]}<span class="hint block">${when(of.finished)}</span>`;
   if (of.total === null || of.total === 0) return states().running;

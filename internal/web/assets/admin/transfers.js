@@ -24,7 +24,7 @@ function Transfers() {
       <${Field} as="select" label=${T("State")} name="state"><option value="">${T("All")}</option>
         ${Object.entries(states()).map(([value, name]) => html`<option value=${value} selected=${value === state}>${name}</option>`)}<//><//>
     <${Found} path=${`/transfers?${terms}`} member="transfers" caption=${T("Transfers")} none=${T("Nothing matches.")} head=${head()}
-      row=${(/** @type {any} */ t) => row(t, html`<a href=${`/admin/transfers?transfer=${t.uid}`}>${when(t.createdAt)}</a>`)} />
+      row=${(/** @type {AdminAPI["Transfers"]["transfers"][number]} */ t) => row(t, html`<a href=${`/admin/transfers?transfer=${t.uid}`}>${when(t.createdAt)}</a>`)} />
   </section>`;
 }
 
