@@ -107,7 +107,8 @@ func (v *Verifier) verifyAPI(ctx context.Context, raw string) (Caller, error) {
 	return current(v, v.api.callers, use, func() (Caller, error) { return v.api.tokens.APICaller(ctx, hash, client) })
 }
 
-// verifyOwner checks the API token that made the reservation of a reservation token, and adds what a revocation is compared with.
+// verifyOwner checks the API token behind a reservation token, if one made the reservation. It adds the person and epoch of that token,
+// which revocations name.
 // Errors: ErrEnded, ErrExpired.
 func (v *Verifier) verifyOwner(ctx context.Context, c Caller) (Caller, error) {
 	if c.Kind != KindReservation || c.Session.IsZero() {

@@ -150,7 +150,7 @@ func (g Gate) Check(s *Scan) error {
 	return ErrHeld
 }
 
-// Mark sets Held of an object.
+// Mark sets Withheld of an object when the gate does not give its bytes out.
 func (g Gate) Mark(o *Object) { o.Withheld = g.Check(o.Scan) != nil }
 
 // Empty reports whether nothing can be held.

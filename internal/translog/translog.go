@@ -59,17 +59,18 @@ type Log struct {
 	me   uuid.UUID     // this process as leader
 	wake chan struct{} // entries are queued
 
+	last row // the log as this process has left it as leader; only Sequence, which one goroutine calls at a time, uses it
+
 	witnesses  []*Witness
 	tsa        string
 	stampEvery time.Duration
 	client     *http.Client
-	published  []chan struct{} // of the loops that have checkpoints attested
-	stamped    time.Time       // when the last time stamp was had
+	published  []chan struct{} // one for each loop of attest; only the goroutine of Run uses the slice
+	stamped    time.Time       // of the last time stamp; only the loop that stamps uses it
 
-	mu           sync.Mutex
-	refused      error // why the log does not sign
-	contradicted int32 // the log that a witness has seen in another state
-	last         row   // the log as this leader has left it
+	mu           sync.Mutex // guards what follows: Sequence, witnesses and operators read and write it
+	refused      error      // why the log does not sign
+	contradicted int32      // the log that a witness has seen in another state
 }
 
 // New returns a Log. Run appends; the other methods work without it.

@@ -27,7 +27,7 @@ type exports struct {
 // errExporting is the refusal of a parallel export.
 var errExporting = fault.ErrOverloaded.With("an export of the same data is in progress; wait until it has ended").WithRetryAfter(10 * time.Second)
 
-// begin reports whether no export of the person is in progress. end must be called after it.
+// begin starts the person's only export. ok is false while another one runs. Otherwise the caller calls end when done.
 func (e *exports) begin(p id.Person) (end func(), ok bool) {
 	_, busy := e.active.LoadOrStore(p, true)
 	return func() { e.active.Delete(p) }, !busy

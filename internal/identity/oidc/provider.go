@@ -72,7 +72,7 @@ func (p *provider) documents(ctx context.Context) (*documents, error) {
 	return wait(ctx, flight)
 }
 
-// newer returns documents that are newer than those without a key for a signature. It returns the same ones if the last
+// newer fetches the documents again, because than lacks the key of a signature. It returns than itself if the last
 // refetch was within the refetch time. Failed refetches do not count, so that a provider is asked again as soon as it
 // is back.
 // Errors: ErrCommunicationFailed.

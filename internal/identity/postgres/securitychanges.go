@@ -15,7 +15,7 @@ type SecurityChange struct {
 	UndoHash []byte // hash of the key that undoes it
 	EndHash  []byte // hash of the key that only ends the sessions
 	Now      time.Time
-	Since    time.Time // nothing is kept if a change of the kind was kept after this
+	Since    time.Time // one change of a kind is kept from here on; further ones are not
 }
 
 // Addressee is what mails about a change of an account need.

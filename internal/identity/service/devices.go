@@ -44,7 +44,7 @@ func (s *Service) knownDevice(devices []identity.Device, p id.Person, epoch int6
 	return identity.FindDevice(devices, p, epoch, s.deviceSince())
 }
 
-// deviceSince returns the moment since which a device must have signed in to be known.
+// deviceSince returns the earliest last sign-in with which a device is still known.
 func (s *Service) deviceSince() time.Time { return s.now().Add(-s.settings.Device) }
 
 // mailNewDevice mails a person about a sign-in from a device that was not used before (contract 3.23). A client without

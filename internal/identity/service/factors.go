@@ -73,8 +73,8 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 	return r, err
 }
 
-// lockProved locks the caller. It refuses a session without the second factor if the person needs one to log in and p has none, and
-// consumes p.
+// lockProved locks the caller and consumes the proof p. It refuses when the person logs in with two factors, and neither the session nor p
+// has presented the second one.
 // Errors: identity.ErrFactorFirst, and those of p.use.
 func (s *Service) lockProved(ctx context.Context, tx *postgres.Store, caller token.Caller, p proved) error {
 	if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -231,7 +231,7 @@ func (s *Service) checkFactor(ctx context.Context, t factorTry) (use func(contex
 	}, nil
 }
 
-// untilNext returns the time until the next try of a refused one. Without a time, another try was counted in parallel.
+// untilNext returns how long a refused try has to wait: a second when NextAt has passed, because a parallel try was counted meanwhile.
 func untilNext(t postgres.FactorTry, now time.Time) time.Duration {
 	if t.NextAt == nil || !t.NextAt.After(now) {
 		return time.Second

@@ -68,8 +68,9 @@ func passkeyFrom(k postgres.Passkey) credential.Passkey {
 	}
 }
 
-// passkeysAt returns the passkeys that a page of the request host asks for, which have one hostname: the request host, or else that of the
-// passkey used last. Browsers use the latter when that hostname names the request host in /.well-known/webauthn.
+// passkeysAt returns the passkeys that a page of the request host asks for. They all belong to one hostname: the request host, or when it
+// has none, the hostname of the passkey that was used last. Browsers accept the latter when that hostname lists the request host in
+// /.well-known/webauthn.
 func passkeysAt(c token.Client, all []postgres.Passkey) (host string, list []credential.Passkey) {
 	if len(all) == 0 {
 		return c.Host.Name, nil

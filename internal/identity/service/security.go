@@ -58,8 +58,8 @@ func (s *Service) secure(ctx context.Context, tx *postgres.Store, p id.Person, c
 	return err
 }
 
-// trusted returns the addresses whose mails may undo a change: those that were verified for Settings.Undo before it, and
-// the one verified first. An address that an attacker has just added is not among them. Nor is the address that the
+// trusted returns the addresses whose mails may undo a change: those verified at least Settings.Undo before it, and the
+// one verified first, however young. An address that an attacker has just added is not among them. Nor is the address that the
 // change removes: the person may have lost it.
 func (s *Service) trusted(o postgres.Addressee, leaves string) []string {
 	oldest := slices.MinFunc(o.VerifiedAt, time.Time.Compare)
@@ -73,7 +73,7 @@ func (s *Service) trusted(o postgres.Addressee, leaves string) []string {
 	return list
 }
 
-// undoableSince returns the moment since which changes can be undone.
+// undoableSince returns the time of the oldest change that can still be undone.
 func (s *Service) undoableSince() time.Time { return s.now().Add(-s.settings.Undo) }
 
 // securityMail returns a mail without link about an account to one of its addresses.
@@ -144,7 +144,7 @@ func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone 
 	return change.Undoes, err
 }
 
-// ended mails and records that all sessions were ended by a key that does no more.
+// ended mails and records the use of an ending key: it has ended all sessions and undoes nothing.
 func (s *Service) ended(ctx context.Context, tx *postgres.Store, c token.Client, change postgres.KeptChange) error {
 	to, err := tx.Addressee(ctx, change.Person)
 	if err != nil {

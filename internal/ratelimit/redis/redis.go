@@ -163,9 +163,9 @@ func (s *Store) Return(ctx context.Context, key string, l ratelimit.Limit) error
 	return s.fallback.Return(ctx, key, l)
 }
 
-// run runs the script with change 1 to take a token of each key or -1 to return one. It returns the index of the key that refuses, or
-// -1, and the level before of that key, or of the last one. It ignores the cancellation of ctx: the token counts even if the client is
-// gone.
+// run runs the script: change 1 takes a token of each key, -1 returns one. refused is the index of the key whose bucket is full, -1 when
+// none is. before is the level that this key, or the last one, had before the change. run ignores the cancellation of ctx: the token
+// counts even if the client is gone.
 func (s *Store) run(ctx context.Context, change int, asks ...ratelimit.Ask) (refused int, before float64, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerWithin)
 	defer cancel()

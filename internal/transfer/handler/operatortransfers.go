@@ -119,7 +119,7 @@ type transferReportResponse struct {
 	EndedAt             *httpapi.Time       `json:"endedAt"`
 }
 
-// operatedTransferResponse has what only operators may erase, too.
+// operatedTransferResponse adds hasReceipt, which the console needs and administrators do not see.
 type operatedTransferResponse struct {
 	transferReportResponse
 	HasReceipt bool `json:"hasReceipt"`

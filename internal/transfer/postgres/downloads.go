@@ -103,8 +103,8 @@ func (s *Store) CountLimited(ctx context.Context, d DownloadedItem, bytes int64,
 		d.Transfer, d.Item, d.Delivery, day(now), d.Objects, d.Size, bytes, now, address(from), d.contained())
 }
 
-// usage selects how often recipient $3 and all recipients have downloaded that object of transfer $1 which they downloaded most, among the
-// objects $10, or among all.
+// usage selects the highest number of downloads that one object of transfer $1 has, by recipient $3 and by all recipients. $10 restricts it
+// to some objects.
 const usage = `
 	SELECT coalesce(max(own) FILTER (WHERE object <> $1), 0) + coalesce(max(own) FILTER (WHERE object = $1), 0) AS own,
 		coalesce(max(total) FILTER (WHERE object <> $1), 0) + coalesce(max(total) FILTER (WHERE object = $1), 0) AS total
@@ -123,8 +123,8 @@ func (s *Store) Exhausted(ctx context.Context, d DownloadedItem) (bool, error) {
 		FROM transfer.transfers t, (`+own+`) before WHERE t.uid = $1`, d.Transfer, d.Delivery, d.contained())
 }
 
-// ContinueCounted adds the bytes of an answer that begins after the first byte to those of a download that was counted. It reports whether
-// such downloads had them left: each may send budget times its size.
+// ContinueCounted adds the bytes of an answer that begins after the first byte to those of the counted downloads. It reports whether they
+// fit: each counted download may send budget times its size.
 func (s *Store) ContinueCounted(ctx context.Context, d DownloadedItem, bytes, budget int64, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "continue download", `
 		UPDATE transfer.downloads x SET sent = sent + $4, last_at = $6
@@ -149,7 +149,8 @@ type Sent struct {
 	Whole    bool // recipients have downloaded everything, which was not stated yet
 }
 
-// RecordSent records what an answer has sent, after it. Of transfers with more than most objects, only the archive counts for Whole.
+// RecordSent records what an answer has sent, once it has ended. In a transfer with more than most objects, Whole looks at the archive
+// only.
 func (s *Store) RecordSent(ctx context.Context, d DownloadedItem, p SentPart, most int, now time.Time) (Sent, error) {
 	return database.One[Sent](ctx, s.q, "record download", nil, `
 		WITH `+roomForItem+`, p AS (SELECT CASE WHEN $9::bigint > $8::bigint THEN int8multirange(int8range($8, $9)) ELSE '{}' END AS part), x AS (

@@ -15,7 +15,8 @@ func worst(reservation string) string {
 		WHERE o.reservation = ` + reservation + ` ORDER BY array_position('{infected,scanning,failed,partly,clean}', i.state) LIMIT 1)`
 }
 
-// InsertInspections gives a new transfer its gate, and queues what was not inspected of its objects. It reports whether anything was queued.
+// InsertInspections gives a new transfer its gate, and queues those of its objects that nobody has inspected. It reports whether anything
+// was queued.
 func (s *Store) InsertInspections(ctx context.Context, t id.Transfer, g transfer.Gate, now time.Time) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "queue inspections", nil, `
 		WITH new AS (

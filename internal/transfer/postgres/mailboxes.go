@@ -59,8 +59,8 @@ type ownedMailbox struct {
 	transfer.Account
 }
 
-// unmoved selects a link of another host's whose owner or group is at home at the host in $%[2]d, and which is neither taken
-// nor released there: a job moves it to the organization in $%[3]d. $%[1]d is the link.
+// unmoved selects a link that is still on a former host, while its owner or group is at home at the host in $%[2]d and the link is neither
+// taken nor released there. A job will move it to the organization in $%[3]d. $%[1]d is the link.
 const unmoved = `v.link = $%[1]d AND v.released_at IS NULL AND v.host_organization <> $%[3]d AND o.host = $%[2]d
 		  AND NOT EXISTS (SELECT FROM transfer.vanity_links x WHERE x.host_organization = $%[3]d AND x.link = $%[1]d)
 		ORDER BY v.host_organization LIMIT 1`

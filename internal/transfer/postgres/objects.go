@@ -205,7 +205,8 @@ func (s *Store) MarkPurged(ctx context.Context, keys []id.Object) error {
 	return err
 }
 
-// ObjectsKept returns those of keys whose bytes are kept, for their own object or for one that shares them. Ended objects have no name.
+// ObjectsKept returns the subset of keys that an object still refers to: the object of that key, or a forward that shares its bytes. A row
+// without a name is an object that has ended.
 func (s *Store) ObjectsKept(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
 	return s.objectSet(ctx, "look up objects", `
 		SELECT uid FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL AND content IS NULL

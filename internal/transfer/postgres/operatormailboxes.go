@@ -29,8 +29,8 @@ type FoundMailbox struct {
 	At  uuid.UUID
 }
 
-// page returns the rows of a page: mailbox or mailbox_group, link, key and at. The key of an organization's items is g for groups, which
-// are first, and m for mailboxes.
+// page returns the SQL of the rows of a page (mailbox or mailbox_group, link, key, at), which are sorted by key and at. Of an organization,
+// key is g for groups and m for mailboxes, so groups come first.
 func (q MailboxSearch) page() (rows string, args []any) {
 	switch {
 	case !q.Person.IsZero():

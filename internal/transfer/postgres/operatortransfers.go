@@ -47,7 +47,7 @@ func (q TransferSearch) candidates() (rows, order string, subject any) {
 	return transfers + `$1::uuid IS NULL AND $2::timestamptz IS NOT NULL AND t.uid < $3` + order + ` LIMIT $4`, order, nil
 }
 
-// found tells of the candidate c whether it is in the state; $5 is now. It is an aggregate like foundReceived.
+// found reports whether candidate c is in the state; $5 is now. It is an aggregate like foundReceived.
 func (q TransferSearch) found() string {
 	var condition string
 	switch q.State {

@@ -57,7 +57,7 @@ func (s *Store) RecipientVerified(ctx context.Context, d id.Delivery, p id.Perso
 				OR EXISTS (SELECT FROM directory.addresses a WHERE a.person = $2 AND a.address = lower(x.email) AND a.verified)))`, d, p)
 }
 
-// SetCode stores the hash of a delivery's new code, unless limit codes were set on that day (UTC). It reports whether it did.
+// SetCode stores the hash of a delivery's new code, unless that day (UTC) has had limit codes. It reports whether it did.
 func (s *Store) SetCode(ctx context.Context, d id.Delivery, hash []byte, expires, day time.Time, limit int) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "set access code", `
 		UPDATE transfer.deliveries SET code_hash = $2, code_expires_at = $3, code_tries = 0, code_day = $4::date,

@@ -53,7 +53,7 @@ type ActivityQuery struct {
 	Limit  int    // 1 to transfer.MaxPage
 }
 
-// activityPosition is a place in the list of activities, newest first. Of the same time, uses come before changes.
+// activityPosition is a place in the list of activities, newest first. At the same time, uses come before changes.
 type activityPosition struct {
 	at      time.Time
 	changes bool // all uses of this time were listed
@@ -83,7 +83,7 @@ func (p activityPosition) uses() postgres.UsePosition {
 	return postgres.UsePosition{At: p.at, Key: p.key}
 }
 
-// entry returns the number below which entries of the position's time follow.
+// entry returns a bound of the audit's ids: of the position's time, entries with lower ids follow.
 func (p activityPosition) entry() int64 {
 	if !p.changes {
 		return math.MaxInt64

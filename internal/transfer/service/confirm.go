@@ -198,7 +198,7 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	return nil
 }
 
-// mailOnly reports whether its mail is all that the recipients of a transfer get: it has no objects, or empty ones only.
+// mailOnly reports whether a transfer to recipients has no bytes, so that its mail is the whole delivery. Empty objects have none.
 func (s *Service) mailOnly(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (bool, error) {
 	if r.Kind != transfer.KindP2P || r.ObjectCount == 0 {
 		return r.Kind == transfer.KindP2P, nil

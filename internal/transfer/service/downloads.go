@@ -137,7 +137,7 @@ func sameDelivery(caller token.Caller, key *postgres.OneTimeKey, access postgres
 	return transfer.ErrNotFound
 }
 
-// gate returns the gate of a download: that of the transfer, or an open one for an owner who takes a held file anyway.
+// gate returns the transfer's gate, or an open one when its owner has asked for a withheld file with anyway=true.
 // Errors: transfer.ErrNoDownloadAnyway, transfer.ErrRemoved.
 func (s *Service) gate(ctx context.Context, auth DownloadAuth, caller token.Caller, found postgres.Download) (transfer.Gate, error) {
 	if !auth.Anyway || found.Check(found.Scan) == nil {
@@ -158,7 +158,8 @@ func (s *Service) gate(ctx context.Context, auth DownloadAuth, caller token.Call
 	})
 }
 
-// downloadsAnyway reports whether the caller may download held objects of a transfer that p owns. Then it returns the owner, too.
+// downloadsAnyway reports whether the caller is p, the owner of a transfer, and may download its withheld files. owner is set when may is
+// true.
 func (s *Service) downloadsAnyway(ctx context.Context, caller token.Caller, p id.Person) (owner transfer.Owner, may bool, err error) {
 	if caller.Person.IsZero() || caller.Person != p {
 		return owner, false, nil
@@ -182,7 +183,7 @@ func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.
 	}}, nil
 }
 
-// itemOf returns what a download with the given access is of.
+// itemOf returns the item that a download counts for. objects are those of an archive of some.
 func itemOf(a postgres.Access, item uuid.UUID, objects []id.Object, size int64) postgres.DownloadedItem {
 	return postgres.DownloadedItem{Transfer: a.Transfer, Delivery: a.Delivery, Item: item, Objects: objects, Size: size}
 }

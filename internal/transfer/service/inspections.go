@@ -189,8 +189,8 @@ func (s *Service) inspectAll(ctx context.Context) error {
 	return nil
 }
 
-// inspectSome inspects one file after the other until none is due. It asks for the scanner's version again after a while: a verdict
-// must not name newer signatures than those that made it, and one that names older ones is only made again.
+// inspectSome inspects one file after the other until none is due. It asks for the scanner's version again after a while. A verdict that
+// named newer signatures than were used would not be renewed; one that names older ones is merely made again.
 func (s *Service) inspectSome(ctx context.Context, version scan.Version) error {
 	asked := time.Now()
 	for !jobs.DeadlineNear(ctx) && time.Now().UnixNano() >= s.inspections.away.Load() {

@@ -20,7 +20,7 @@ const deliveryReference = "delivery:"
 // transferReference begins the reference of a mail to a transfer's sender.
 const transferReference = "transfer:"
 
-// dailyBound returns a bound of mails a day, with what a client network may take of it.
+// dailyBound returns how many mails a day may go out in all, and of these by one client network.
 func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
 	return postgres.DailyBound{Limit: n, NetworkLimit: s.strangers.Share(n), Client: client}
 }

@@ -79,8 +79,8 @@ func (s *Service) patchReceived(ctx context.Context, tx *postgres.Store, caller 
 	return s.tell(ctx, tx, events.TransferUpdated, t.UID, []id.Person{caller.Person})
 }
 
-// pin keeps a transfer to the caller's mailbox from expiring, or lets it expire again: at its former expiry, after the time of a warning
-// at the earliest.
+// pin keeps a transfer to the caller's mailbox from expiring, or lets it expire again: at its former expiry, but not before people could be
+// warned.
 // Errors: transfer.ErrPinning, transfer.ErrEnded, transfer.ErrStorageVolume.
 func (s *Service) pin(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, pinned bool) error {
 	if t.Kind != transfer.KindMailbox {
