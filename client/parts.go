@@ -29,11 +29,10 @@ const (
 	mostParts = 6
 )
 
-// The codes that lead to one stream, and that of an object whose parts are joined. Servers of before 1.0.0 refuse parts with codeNoParts.
+// The codes that lead to one stream, and that of an object whose parts are joined.
 const (
 	codeJoining  = 409022
 	codeOtherWay = 409023
-	codeNoParts  = 409024
 )
 
 // partsAtOnce returns how many parts are sent at once on a line on which a request takes so long.
@@ -66,7 +65,7 @@ func (p *parts) inParts(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		state, err = p.plan(ctx)
-		if HasCode(err, codeOtherWay, codeNoParts) || HasStatus(err, http.StatusNotFound) || HasStatus(err, http.StatusMethodNotAllowed) {
+		if HasCode(err, codeOtherWay) || HasStatus(err, http.StatusNotFound) {
 			return false, nil
 		}
 	}

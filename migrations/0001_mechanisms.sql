@@ -31,19 +31,19 @@ CREATE TABLE signing_keys (
     CONSTRAINT signing_keys_revoked_check CHECK (revoked_at IS NULL OR private_key IS NULL)
 );
 
--- What ended access before its time (contract 2.4): a login session, or every access token of a person that was issued under an earlier
--- epoch. Rows are only added, so that publishing waits for nobody. They are deleted when the last token that they end has expired.
+-- What ended before its time (contract 2.4): the tokens of a login session or an API token, the running downloads of a transfer or a delivery,
+-- or every access token of a person that was issued under an earlier epoch. Rows are only added, so that publishing waits for nobody. They are deleted when the last token that they end has expired.
 CREATE TABLE revocations (
     id         bigint      GENERATED ALWAYS AS IDENTITY,
-    session    uuid,
+    ended      uuid, -- of the session, API token, transfer or delivery
     person     uuid,
     epoch      bigint,
     expires_at timestamptz NOT NULL,
     CONSTRAINT revocations_pkey PRIMARY KEY (id),
-    CONSTRAINT revocations_subject_check CHECK ((session IS NULL) <> (person IS NULL)),
+    CONSTRAINT revocations_subject_check CHECK ((ended IS NULL) <> (person IS NULL)),
     CONSTRAINT revocations_epoch_check CHECK ((epoch IS NULL) = (person IS NULL))
 );
-CREATE INDEX revocations_session_idx ON revocations (session) WHERE session IS NOT NULL;
+CREATE INDEX revocations_ended_idx ON revocations (ended) WHERE ended IS NOT NULL;
 CREATE INDEX revocations_person_idx ON revocations (person, epoch) WHERE person IS NOT NULL;
 CREATE INDEX revocations_expires_at_idx ON revocations (expires_at);
 

@@ -180,22 +180,6 @@ CREATE INDEX stranger_reservations_by_owner ON transfer.stranger_reservations (o
 CREATE INDEX stranger_reservations_by_organization ON transfer.stranger_reservations (organization) WHERE organization IS NOT NULL;
 CREATE INDEX stranger_reservations_by_client ON transfer.stranger_reservations (limits_organization, client) WHERE client IS NOT NULL;
 
--- A reservation that is no longer open counts no longer among those of strangers. Otherwise the row counts against its network until it
--- expires.
--- +goose StatementBegin
-CREATE FUNCTION transfer.close_stranger_reservation() RETURNS trigger
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    DELETE FROM transfer.stranger_reservations s WHERE s.reservation = NEW.uid;
-    RETURN NULL;
-END
-$$;
--- +goose StatementEnd
-CREATE TRIGGER reservations_closed AFTER UPDATE OF state ON transfer.reservations
-    FOR EACH ROW WHEN (OLD.state = 'open' AND NEW.state <> 'open' AND NEW.type = 'mailbox')
-    EXECUTE FUNCTION transfer.close_stranger_reservation();
-
 -- The last code that was mailed for a stranger's reservation.
 CREATE TABLE transfer.sender_codes (
     reservation    uuid        NOT NULL,
@@ -212,7 +196,7 @@ CREATE TABLE transfer.sender_codes (
 -- Counts of a day (UTC). Codes to an address: of one client network, and of all in the row with an empty client.
 CREATE TABLE transfer.daily_sender_codes (
     email  text    NOT NULL,
-    client text    NOT NULL DEFAULT '',
+    client text    NOT NULL,
     day    date    NOT NULL,
     sent   integer NOT NULL,
     CONSTRAINT daily_sender_codes_pkey PRIMARY KEY (email, client, day)
@@ -362,7 +346,7 @@ CREATE INDEX deliveries_addressed ON transfer.deliveries (accessed_at) WHERE acc
 
 -- What a search finds of a transfer that has not ended: one row of text with the persons who may find it. Through its index, a rare word
 -- costs the same for a person with many transfers as for one with few. The statement of the search decides what a person may find; the
--- text contains more than some of them may. Triggers keep it.
+-- text contains more than some of them may.
 CREATE TABLE transfer.search_texts (
     transfer uuid   NOT NULL,
     parties  uuid[] NOT NULL, -- the sender who manages it, and the recipients
@@ -397,7 +381,7 @@ $$;
 CREATE INDEX search_texts_words ON transfer.search_texts USING gin (parties, transfer.trigrams(words)) WITH (gin_pending_list_limit = 1024);
 ALTER INDEX transfer.search_texts_words ALTER COLUMN 2 SET STATISTICS 0; -- ANALYZE would compute the trigrams of its whole sample
 
--- Writes the rows of transfers that have a text and have not ended. A recipient finds transfers by the own notes, too; the statement of
+-- Writes the rows of transfers that have not ended: the statement that ends transfers deletes them. A recipient finds transfers by the own notes, too; the statement of
 -- the search does not show them to anybody else.
 -- +goose StatementBegin
 CREATE FUNCTION transfer.write_search_texts(uids uuid[]) RETURNS void
@@ -407,7 +391,7 @@ AS $$
     SELECT t.uid, array_remove(array_agg(DISTINCT d.person) || CASE WHEN t.sender_managed THEN t.sender END, NULL),
         concat_ws(E'\n', t.search, lower(normalize(string_agg(concat_ws(' ', d.name, d.email, d.notes), E'\n' ORDER BY d.position))))
     FROM transfer.transfers t JOIN transfer.deliveries d ON d.transfer = t.uid
-    WHERE t.uid = ANY (uids) AND t.search IS NOT NULL AND t.ended_at IS NULL
+    WHERE t.uid = ANY (uids) AND t.ended_at IS NULL
     GROUP BY t.uid ORDER BY t.uid
     ON CONFLICT ON CONSTRAINT search_texts_pkey DO UPDATE SET parties = excluded.parties, words = excluded.words
 $$;
@@ -425,20 +409,6 @@ $$;
 -- +goose StatementEnd
 CREATE TRIGGER deliveries_searched AFTER INSERT ON transfer.deliveries
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION transfer.add_search_texts();
-
--- An end sets transfers.search to '' and deletes the search texts itself. A statement that sets null has them deleted one by one.
--- +goose StatementBegin
-CREATE FUNCTION transfer.remove_search_text() RETURNS trigger
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    DELETE FROM transfer.search_texts WHERE transfer = NEW.uid;
-    RETURN NULL;
-END
-$$;
--- +goose StatementEnd
-CREATE TRIGGER transfers_searched AFTER UPDATE ON transfer.transfers
-    FOR EACH ROW WHEN (OLD.search IS NOT NULL AND NEW.search IS NULL) EXECUTE FUNCTION transfer.remove_search_text();
 
 -- One-time keys open one download in a browser. The row has the key's SHA-256; object null is the archive. The key is a delivery's, or
 -- that of a person's session, with which it ends. A started download continues only in the browser that started it, up to a number of

@@ -150,7 +150,7 @@ CREATE TABLE transfer.discarded_objects (
     object       uuid        NOT NULL,
     discarded_at timestamptz NOT NULL,
     busy_until   timestamptz,          -- when its last writer has stopped for sure; null: nobody was writing
-    unshared     boolean,              -- nothing shares the bytes, which spares a call of release_content
+    unshared     boolean     NOT NULL DEFAULT false, -- nothing shares the bytes, which spares a call of release_content
     CONSTRAINT discarded_objects_pkey PRIMARY KEY (object)
 );
 CREATE INDEX discarded_objects_oldest ON transfer.discarded_objects (discarded_at);
@@ -188,7 +188,7 @@ END
 $$;
 -- +goose StatementEnd
 CREATE TRIGGER discarded_objects_shared BEFORE INSERT ON transfer.discarded_objects
-    FOR EACH ROW WHEN (NEW.unshared IS NOT TRUE) EXECUTE FUNCTION transfer.release_content();
+    FOR EACH ROW WHEN (NOT NEW.unshared) EXECUTE FUNCTION transfer.release_content();
 
 -- The end of a transfer deletes its objects. A row here names the keys of their bytes, until these are deleted and that is stated.
 CREATE TABLE transfer.erasing (
@@ -196,27 +196,6 @@ CREATE TABLE transfer.erasing (
     contents uuid[] NOT NULL,
     CONSTRAINT erasing_pkey PRIMARY KEY (transfer)
 );
-
--- Ended transfers whose certificate of erasure waits until their stored bytes are deleted, as written by versions which keep the objects
--- of ended transfers. Such a note is copied. A statement that both versions make is stored once.
-CREATE TABLE transfer.erasures (
-    transfer    uuid NOT NULL,
-    reservation uuid NOT NULL,
-    CONSTRAINT erasures_pkey PRIMARY KEY (transfer)
-);
--- +goose StatementBegin
-CREATE FUNCTION transfer.copy_erasure() RETURNS trigger
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    INSERT INTO transfer.erasing (transfer, contents)
-    SELECT NEW.transfer, ARRAY(SELECT coalesce(o.content, o.uid) FROM transfer.objects o WHERE o.reservation = NEW.reservation)
-    ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING;
-    RETURN NULL;
-END
-$$;
--- +goose StatementEnd
-CREATE TRIGGER erasures_copied AFTER INSERT ON transfer.erasures FOR EACH ROW EXECUTE FUNCTION transfer.copy_erasure();
 
 -- Objects that are stored encrypted (contract 4.24): the key of each, sealed, and where its bytes lie. Without the row the bytes are
 -- erased. There is no foreign key: a row is deleted with the bytes, which outlive the row of the object.

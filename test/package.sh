@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the .deb in a Debian of its own (mmdebstrap and chroot, so that this machine stays as it is): installs a former version, which is
-# the binary of commit 02c85b0 in today's package, starts it by the command line of the systemd unit, makes a person, upgrades, starts
+# the binary of a former commit in today's package, starts it by the command line of the systemd unit, makes a person, upgrades, starts
 # again, removes and purges. Checks the package with lintian and the unit with systemd-analyze.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
@@ -8,8 +8,8 @@ cd "$root"
 need mmdebstrap mmdebstrap
 need lintian lintian
 need systemd-analyze systemd
-readonly former=02c85b0 debian=$work/debian
-git cat-file -e "$former^{commit}" 2>/dev/null || fail "commit $former is missing: this test needs the whole history, run git fetch --unshallow"
+former=$(former_commit)
+readonly former debian=$work/debian
 arch=$(dpkg --print-architecture)
 
 echo "making the package"

@@ -45,7 +45,7 @@ var retention = []retained{
 	{"transfer.sealed_objects", "sealed keys of encrypted files", "encryption", "until the file is erased; that erases it, in backups of files too"},
 	{"transfer.inspections", "verdict of the malware scanner about a file, name of the finding", "protection of recipients", "with the file"},
 	{"transfer.downloads, transfer.one_time_keys", "which recipient has downloaded what and when, from which network addresses", "limits of downloads, the sender's activity", "with the transfer; network addresses at most {AUDIT_RETENTION}"},
-	{"transfer.discarded_objects, transfer.erasing, transfer.erasures", "identifiers of files that are to be erased", "erasure", "until they are erased"},
+	{"transfer.discarded_objects, transfer.erasing", "identifiers of files that are to be erased", "erasure", "until they are erased"},
 	{"transfer.receipts, transfer.receipt_parts", "receipt of a delivery: sender, recipients, subject, names and hashes of files", "proof", "until it or a person that it names is erased"},
 	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed", "proof that the log was not changed", "always; hashes say nothing about people"},
 	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports", "400 days; of an organization's storage the organization's"},

@@ -152,7 +152,7 @@ func TestRevocationEndsStreamAfterItsEvent(t *testing.T) {
 	ann, ended, kept := id.New[id.Person](), id.New[id.Session](), id.New[id.Session]()
 	stream, other := rep.connect(ann, ended, ""), rep.connect(ann, kept, "")
 	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
-		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
+		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Ended: ended.UUID}); err != nil {
 			return err
 		}
 		return Append(t.Context(), tx, c.Now(), Event{PrivilegesUpdated, ann.String(), []id.Person{ann}})
@@ -179,7 +179,7 @@ func TestRevocationBeforeNotification(t *testing.T) {
 	rep.append(TransferReceived, "before", ann)
 	stream.next() // the reader has cached the page
 	err := rep.db.InTx(t.Context(), func(tx database.Tx) error {
-		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Session: ended}); err != nil {
+		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Ended: ended.UUID}); err != nil {
 			return err
 		}
 		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.Now().UnixMicro(), c.Now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
@@ -246,7 +246,7 @@ func TestStalledClientIsCutOff(t *testing.T) {
 	for range 40 { // more than the socket's buffers hold
 		rep.append(TransferReceived, strings.Repeat("x", 1<<20), ann)
 	}
-	if err := rep.revocations.Publish(t.Context(), rep.db.Pool, token.Revocation{Session: session}); err != nil {
+	if err := rep.revocations.Publish(t.Context(), rep.db.Pool, token.Revocation{Ended: session.UUID}); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -131,12 +131,6 @@ func uploadConfirmation(c *composer) {
 	c.out.Subject = c.F("Your files have reached %s", mailbox)
 	files := c.data.files()
 	count, total := int(c.data.number("fileCount")), c.data.number("totalBytes")
-	if count == 0 { // queued by a version before 2026-11-22, with all files
-		count = len(files)
-		for _, f := range files {
-			total += f.Size
-		}
-	}
 	if len(files) == 0 {
 		c.say(c.F("%s received your files with %s.", mailbox, c.product))
 	} else {

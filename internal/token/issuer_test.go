@@ -70,7 +70,7 @@ func TestPreload(t *testing.T) {
 	if c, err := r.verifier.Verify(t.Context(), raw); err != nil || !c.Has("Organization.Admin") {
 		t.Errorf("roles %q, %v", c.Roles, err)
 	}
-	if err := r.revocations.Publish(t.Context(), r.db.Pool, Revocation{Session: session}); err != nil {
+	if err := r.revocations.Publish(t.Context(), r.db.Pool, Revocation{Ended: session.UUID}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.verifier.Verify(t.Context(), raw); !errors.Is(err, ErrEnded) {

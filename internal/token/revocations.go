@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,24 +27,14 @@ const (
 	noticeEntries = 120
 )
 
-// Revocation ends tokens before they expire: either all tokens of a Session, or the access tokens of a Person whose epoch
-// is lower than Epoch. Or it ends the running downloads of what Download names, see WatchDownload.
+// Revocation ends one of these before it expires: what Ended names, or the access tokens of a Person whose epoch is lower than Epoch.
 type Revocation struct {
-	Session  id.Session
-	Person   id.Person
-	Epoch    int64     // the person's lowest valid epoch
-	Download uuid.UUID `db:"-"` // of a transfer or delivery. It is stored and sent as a session, which older replicas know
+	Ended  uuid.UUID // a login session or API token, with all its tokens; a transfer or delivery, with its running downloads
+	Person id.Person
+	Epoch  int64 // the person's lowest valid epoch
 }
 
-// stored returns the form in which an entry is stored and sent.
-func (e Revocation) stored() Revocation {
-	if e.Download != uuid.Nil {
-		return Revocation{Session: id.Session{UUID: e.Download}}
-	}
-	return e
-}
-
-// Revocations is this replica's set of ended sessions and of the lowest valid epoch per person. Notifications on the
+// Revocations is this replica's set of what ended and of the lowest valid epoch per person. Notifications on the
 // listener's connection feed it, and each connect of the listener loads it. While the listener is not confirmed, access
 // tokens are checked in the database instead. It is safe for concurrent use.
 type Revocations struct {
@@ -58,7 +47,7 @@ type Revocations struct {
 	known func(lag time.Duration) // see OnKnown
 
 	mu       sync.RWMutex
-	sessions map[id.Session]time.Time // expiry of the entry
+	ended    map[uuid.UUID]time.Time // expiry of the entry
 	persons  map[id.Person]lowest
 	watchers watchers
 }
@@ -74,7 +63,7 @@ type lowest struct {
 func NewRevocations(db *database.DB, l *database.Listener, tokenLife time.Duration, now func() time.Time, log *slog.Logger) *Revocations {
 	r := &Revocations{
 		db: db, listener: l, life: tokenLife + revocationLeeway, now: now, log: log,
-		sessions: map[id.Session]time.Time{}, persons: map[id.Person]lowest{}, watchers: newWatchers(),
+		ended: map[uuid.UUID]time.Time{}, persons: map[id.Person]lowest{}, watchers: newWatchers(),
 	}
 	if l != nil {
 		l.Handle(revocationChannel, r.notified, r.Load)
@@ -99,7 +88,8 @@ func (r *Revocations) read(ctx context.Context, operation, condition string, arg
 		Revocation
 		ExpiresAt time.Time
 	}](ctx, r.db.Pool, operation, `
-		SELECT session, person, coalesce(epoch, 0) AS epoch, expires_at FROM revocations WHERE `+condition, args...)
+		SELECT coalesce(ended, '00000000-0000-0000-0000-000000000000') AS ended, person, coalesce(epoch, 0) AS epoch, expires_at
+		FROM revocations WHERE `+condition, args...)
 	for _, row := range rows {
 		r.apply(row.ExpiresAt, row.Revocation)
 	}
@@ -112,32 +102,29 @@ func (r *Revocations) Publish(ctx context.Context, q database.Querier, entries .
 	if len(entries) == 0 {
 		return nil
 	}
-	var sessions, persons []uuid.UUID
+	var ended, persons []uuid.UUID
 	var epochs []int64
-	entries = slices.Clone(entries)
-	for i := range entries {
-		entries[i] = entries[i].stored()
-		e := entries[i]
+	for _, e := range entries {
 		switch {
-		case e.Session.IsZero() == e.Person.IsZero():
-			return errors.New("publish revocation: need either a session or a person")
+		case (e.Ended == uuid.Nil) == e.Person.IsZero():
+			return errors.New("publish revocation: need either what ended or a person")
 		case e.Person.IsZero():
-			sessions = append(sessions, e.Session.UUID)
+			ended = append(ended, e.Ended)
 		default:
 			persons, epochs = append(persons, e.Person.UUID), append(epochs, e.Epoch)
 		}
 	}
 	expires := r.now().Add(r.life)
 	_, err := database.Exec(ctx, q, "publish revocation", `
-		WITH ended_sessions AS (
-			INSERT INTO revocations (session, expires_at) SELECT unnest($1::uuid[]), $4
+		WITH ended AS (
+			INSERT INTO revocations (ended, expires_at) SELECT unnest($1::uuid[]), $4
 		), ended_epochs AS (
 			INSERT INTO revocations (person, epoch, expires_at)
 			SELECT p.person, p.epoch, $4 FROM unnest($2::uuid[], $3::bigint[]) AS p (person, epoch)
 		)
 		SELECT pg_notify($5, n.notice || ' @' || (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 		FROM unnest($6::text[]) AS n (notice)`,
-		sessions, persons, epochs, expires, revocationChannel, notices(expires, entries))
+		ended, persons, epochs, expires, revocationChannel, notices(expires, entries))
 	return err
 }
 
@@ -154,7 +141,7 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 		return ended, nil
 	}
 	return database.Scalar[bool](ctx, r.db.Pool, "check revocation", nil, `
-		SELECT EXISTS (SELECT FROM revocations WHERE session = $1)
+		SELECT EXISTS (SELECT FROM revocations WHERE ended = $1)
 		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`, c.Session, c.Person, c.Epoch)
 }
 
@@ -162,12 +149,12 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 func (r *Revocations) Holds(c Caller) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.holds(c.Session, c.Person, c.Epoch)
+	return r.holds(c.Session.UUID, c.Person, c.Epoch)
 }
 
 // holds reports whether the set ends a token. The caller holds mu.
-func (r *Revocations) holds(s id.Session, p id.Person, epoch int64) bool {
-	if _, ok := r.sessions[s]; ok {
+func (r *Revocations) holds(uid uuid.UUID, p id.Person, epoch int64) bool {
+	if _, ok := r.ended[uid]; ok {
 		return true
 	}
 	l, ok := r.persons[p]
@@ -191,9 +178,9 @@ func (r *Revocations) Clean(ctx context.Context) error {
 func (r *Revocations) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for s, expires := range r.sessions {
+	for uid, expires := range r.ended {
 		if !now.Before(expires) {
-			delete(r.sessions, s)
+			delete(r.ended, uid)
 		}
 	}
 	for p, l := range r.persons {
@@ -208,11 +195,11 @@ func (r *Revocations) apply(expires time.Time, entries ...Revocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range entries {
-		if !e.Session.IsZero() {
-			if r.sessions[e.Session].Before(expires) {
-				r.sessions[e.Session] = expires
+		if e.Ended != uuid.Nil {
+			if r.ended[e.Ended].Before(expires) {
+				r.ended[e.Ended] = expires
 			}
-			r.watchers.endSession(e.Session)
+			r.watchers.endAll(e.Ended)
 			continue
 		}
 		l := r.persons[e.Person]
@@ -238,7 +225,7 @@ func (r *Revocations) notified(notice string) {
 	}
 }
 
-// notices encodes entries as notification payloads: the expiry in Unix seconds, then each entry as s<session> or
+// notices encodes entries as notification payloads: the expiry in Unix seconds, then each entry as e<ended> or
 // p<person>:<epoch>, separated by spaces. Publish appends @<microseconds>, the time of publishing.
 func notices(expires time.Time, entries []Revocation) []string {
 	var out []string
@@ -252,7 +239,7 @@ func notices(expires time.Time, entries []Revocation) []string {
 			b.WriteString(strconv.FormatInt(expires.Unix()+1, 10))
 		}
 		if e.Person.IsZero() {
-			b.WriteString(" s" + e.Session.String())
+			b.WriteString(" e" + e.Ended.String())
 		} else {
 			b.WriteString(" p" + e.Person.String() + ":" + strconv.FormatInt(e.Epoch, 10))
 		}
@@ -280,8 +267,8 @@ func parseNotice(notice string) (expires, published time.Time, entries []Revocat
 			published = time.UnixMicro(micros)
 			continue
 		}
-		if s, ok := strings.CutPrefix(f, "s"); ok {
-			e.Session, err = id.Parse[id.Session](s)
+		if uid, ok := strings.CutPrefix(f, "e"); ok {
+			e.Ended, err = uuid.Parse(uid)
 		} else if p, ok := strings.CutPrefix(f, "p"); ok {
 			uid, epoch, _ := strings.Cut(p, ":")
 			if e.Person, err = id.Parse[id.Person](uid); err == nil {

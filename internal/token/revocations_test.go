@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
@@ -45,7 +46,7 @@ func TestRevocationReachesReplicas(t *testing.T) {
 		b.accepts(t, one)
 	}
 
-	a.publish(t, Revocation{Session: c.Session})
+	a.publish(t, Revocation{Ended: c.Session.UUID})
 	for name, r := range map[string]*replica{"the other replica": b, "the publishing replica": a} {
 		if took := untilRefused(t, r, raw, ErrEnded); took > 500*time.Millisecond {
 			t.Errorf("%s needed %s", name, took)
@@ -71,7 +72,7 @@ func TestEpoch(t *testing.T) {
 	r.accepts(t, current)
 	r.publish(t, Revocation{Person: c.Person, Epoch: 4}) // published late: the lowest valid epoch never falls
 	marker := claimsOf(KindAccess)
-	r.publish(t, Revocation{Session: marker.Session})
+	r.publish(t, Revocation{Ended: marker.Session.UUID})
 	untilRefused(t, r, r.issue(t, KindAccess, marker), ErrEnded) // notifications keep their order, so the earlier one has arrived
 	untilRefused(t, r, old, ErrEnded)
 	r.accepts(t, current)
@@ -84,7 +85,7 @@ func TestRevocationJoinsTheTransaction(t *testing.T) {
 	raw := r.issue(t, KindAccess, c)
 	undone := errors.New("undone")
 	err := r.db.InTx(t.Context(), func(tx database.Tx) error {
-		if err := r.revocations.Publish(t.Context(), tx, Revocation{Session: c.Session}); err != nil {
+		if err := r.revocations.Publish(t.Context(), tx, Revocation{Ended: c.Session.UUID}); err != nil {
 			return err
 		}
 		return undone
@@ -93,7 +94,7 @@ func TestRevocationJoinsTheTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	marker := claimsOf(KindAccess)
-	r.publish(t, Revocation{Session: marker.Session})
+	r.publish(t, Revocation{Ended: marker.Session.UUID})
 	untilRefused(t, r, r.issue(t, KindAccess, marker), ErrEnded)
 	r.accepts(t, raw)
 }
@@ -103,16 +104,16 @@ func TestPublishMany(t *testing.T) {
 	r := newListeningReplica(t)
 	var entries []Revocation
 	for range 1000 {
-		entries = append(entries, Revocation{Person: id.New[id.Person](), Epoch: 1 << 60}, Revocation{Session: id.New[id.Session]()})
+		entries = append(entries, Revocation{Person: id.New[id.Person](), Epoch: 1 << 60}, Revocation{Ended: uuid.New()})
 	}
 	r.publish(t, entries...)
 	poll.Until(t, "all revocations are loaded", func() bool {
 		r.revocations.mu.RLock()
 		defer r.revocations.mu.RUnlock()
-		return len(r.revocations.persons) == 1000 && len(r.revocations.sessions) == 1000
+		return len(r.revocations.persons) == 1000 && len(r.revocations.ended) == 1000
 	})
 	r.publish(t)
-	for _, bad := range []Revocation{{}, {Session: id.New[id.Session](), Person: id.New[id.Person]()}} {
+	for _, bad := range []Revocation{{}, {Ended: uuid.New(), Person: id.New[id.Person]()}} {
 		if err := r.revocations.Publish(t.Context(), r.db.Pool, bad); err == nil {
 			t.Errorf("published %+v", bad)
 		}
@@ -125,12 +126,12 @@ func TestRevocationBeforeStart(t *testing.T) {
 	url := testURL(t)
 	a := newReplica(t, url, replicaOptions{})
 	c := claimsOf(KindAccess)
-	a.publish(t, Revocation{Session: c.Session}, Revocation{Person: c.Person, Epoch: 9})
+	a.publish(t, Revocation{Ended: c.Session.UUID}, Revocation{Person: c.Person, Epoch: 9})
 	b := newReplica(t, url, replicaOptions{listenURL: url})
 	b.revocations.mu.RLock()
 	defer b.revocations.mu.RUnlock()
-	if !b.revocations.holds(c.Session, id.Person{}, 0) || !b.revocations.holds(id.Session{}, c.Person, 8) ||
-		b.revocations.holds(id.Session{}, c.Person, 9) {
+	if !b.revocations.holds(c.Session.UUID, id.Person{}, 0) || !b.revocations.holds(uuid.Nil, c.Person, 8) ||
+		b.revocations.holds(uuid.Nil, c.Person, 9) {
 		t.Error("the replica lacks revocations that were published before it started")
 	}
 }
@@ -163,7 +164,7 @@ func TestRevocationWithoutListener(t *testing.T) {
 
 			cut(hop)
 			began := time.Now()
-			a.publish(t, Revocation{Session: session.Session}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
+			a.publish(t, Revocation{Ended: session.Session.UUID}, Revocation{Person: person.Person, Epoch: person.Epoch + 1})
 			untilRefused(t, b, raws[0], ErrEnded)
 			untilRefused(t, b, raws[1], ErrEnded)
 			within(t, ended)
@@ -181,7 +182,7 @@ func TestRevocationWithoutListener(t *testing.T) {
 			}
 			b.revocations.mu.RLock()
 			defer b.revocations.mu.RUnlock()
-			if !b.revocations.holds(session.Session, id.Person{}, 0) {
+			if !b.revocations.holds(session.Session.UUID, id.Person{}, 0) {
 				t.Error("the reconnected listener did not load the missed revocation")
 			}
 		})
@@ -216,7 +217,7 @@ func TestWatch(t *testing.T) {
 	byLaterEpoch, cancel3 := r.revocations.Watch(later)
 	cancelled, cancel4 := r.revocations.Watch(caller)
 	cancel4()
-	r.publish(t, Revocation{Session: caller.Session})
+	r.publish(t, Revocation{Ended: caller.Session.UUID})
 	within(t, bySession)
 	within(t, again)
 	alreadyEnded, cancel5 := r.revocations.Watch(caller)
@@ -237,7 +238,7 @@ func TestWatch(t *testing.T) {
 	for _, cancel := range []func(){cancel1, cancel2, cancel3, cancel5, cancel6, cancel3} {
 		cancel()
 	}
-	if n := len(r.revocations.watchers.sessions) + len(r.revocations.watchers.persons); n != 0 {
+	if n := len(r.revocations.watchers.uids) + len(r.revocations.watchers.persons); n != 0 {
 		t.Errorf("%d lists of watchers are left", n)
 	}
 	if ch, cancel := r.revocations.Watch(Caller{Kind: KindReservation}); ch != nil || cancel == nil {
@@ -260,7 +261,7 @@ func TestCleanRevocations(t *testing.T) {
 	clk := clock.New()
 	url := testURL(t)
 	r := newReplica(t, url, replicaOptions{listenURL: url, now: clk.Now})
-	early, late := Revocation{Session: id.New[id.Session]()}, Revocation{Person: id.New[id.Person](), Epoch: 2}
+	early, late := Revocation{Ended: uuid.New()}, Revocation{Person: id.New[id.Person](), Epoch: 2}
 	r.publish(t, early)
 	clk.Advance(time.Hour)
 	r.publish(t, late)
@@ -274,7 +275,7 @@ func TestCleanRevocations(t *testing.T) {
 		}
 		r.revocations.mu.RLock()
 		defer r.revocations.mu.RUnlock()
-		return fmt.Sprint(rows, len(r.revocations.sessions), len(r.revocations.persons))
+		return fmt.Sprint(rows, len(r.revocations.ended), len(r.revocations.persons))
 	}
 	poll.Until(t, "the revocations are in the table and in memory", func() bool { return left() == "2 1 1" })
 	clk.Advance(revocationLeeway + 2*time.Second) // times in memory are rounded to seconds
@@ -294,7 +295,7 @@ func TestNotices(t *testing.T) {
 	for i := range 2*noticeEntries + 1 {
 		want = append(want, Revocation{Person: id.New[id.Person](), Epoch: int64(1<<62) + int64(i)})
 	}
-	want = append(want, Revocation{Session: id.New[id.Session]()})
+	want = append(want, Revocation{Ended: uuid.New()})
 	var got []Revocation
 	for _, n := range notices(expires, want) {
 		if len(n) > 7999 {
@@ -312,7 +313,7 @@ func TestNotices(t *testing.T) {
 }
 
 func FuzzNotice(f *testing.F) {
-	f.Add(notices(time.Unix(1, 0), []Revocation{{Session: id.New[id.Session]()}, {Person: id.New[id.Person](), Epoch: -1}})[0])
+	f.Add(notices(time.Unix(1, 0), []Revocation{{Ended: uuid.New()}, {Person: id.New[id.Person](), Epoch: -1}})[0])
 	f.Add("")
 	f.Add("1 x")
 	f.Add("1 pabc:1")

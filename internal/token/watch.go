@@ -18,32 +18,32 @@ const (
 	sweepInterval = time.Minute
 )
 
-// watcher is a stream or download that ends with its session.
+// watcher is a stream or download that ends with a session, API token, transfer or delivery, or with a person's epoch.
 type watcher struct {
-	session id.Session
-	person  id.Person
-	epoch   int64
-	ended   chan struct{}
-	closed  bool
+	of     uuid.UUID
+	person id.Person
+	epoch  int64
+	ended  chan struct{}
+	closed bool
 }
 
-// watchers indexes the watchers by session and person.
+// watchers indexes the watchers by what they end with and by person.
 type watchers struct {
-	sessions map[id.Session]map[*watcher]struct{}
-	persons  map[id.Person]map[*watcher]struct{}
+	uids    map[uuid.UUID]map[*watcher]struct{}
+	persons map[id.Person]map[*watcher]struct{}
 }
 
 func newWatchers() watchers {
-	return watchers{sessions: map[id.Session]map[*watcher]struct{}{}, persons: map[id.Person]map[*watcher]struct{}{}}
+	return watchers{uids: map[uuid.UUID]map[*watcher]struct{}{}, persons: map[id.Person]map[*watcher]struct{}{}}
 }
 
 func (w watchers) add(one *watcher) {
-	enlist(w.sessions, one.session, one)
+	enlist(w.uids, one.of, one)
 	enlist(w.persons, one.person, one)
 }
 
 func (w watchers) remove(one *watcher) {
-	strike(w.sessions, one.session, one)
+	strike(w.uids, one.of, one)
 	strike(w.persons, one.person, one)
 }
 
@@ -61,8 +61,8 @@ func strike[K comparable](lists map[K]map[*watcher]struct{}, key K, one *watcher
 	}
 }
 
-func (w watchers) endSession(s id.Session) {
-	for one := range w.sessions[s] {
+func (w watchers) endAll(of uuid.UUID) {
+	for one := range w.uids[of] {
 		w.end(one)
 	}
 }
@@ -89,11 +89,15 @@ func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 	if c.Kind != KindAccess && !c.ByAPIToken() {
 		return nil, func() {}
 	}
-	one := &watcher{session: c.Session, person: c.Person, epoch: c.Epoch, ended: make(chan struct{})}
+	return r.watch(&watcher{of: c.Session.UUID, person: c.Person, epoch: c.Epoch, ended: make(chan struct{})})
+}
+
+// watch adds a watcher and returns its channel.
+func (r *Revocations) watch(one *watcher) (ended <-chan struct{}, cancel func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.watchers.add(one)
-	if r.holds(c.Session, c.Person, c.Epoch) {
+	if r.holds(one.of, one.person, one.epoch) {
 		r.watchers.end(one)
 	}
 	return one.ended, func() {
@@ -108,6 +112,11 @@ func (r *Revocations) Watch(c Caller) (ended <-chan struct{}, cancel func()) {
 // WatchContext returns a context that is cancelled with the cause ErrEnded when Watch's channel is closed. The caller must call cancel.
 func (r *Revocations) WatchContext(ctx context.Context, c Caller) (context.Context, context.CancelFunc) {
 	ended, forget := r.Watch(c)
+	return cancelled(ctx, ended, forget)
+}
+
+// cancelled returns a context that is cancelled with the cause ErrEnded when ended is closed.
+func cancelled(ctx context.Context, ended <-chan struct{}, forget func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	if ended != nil {
 		go func() {
@@ -128,7 +137,8 @@ func (r *Revocations) WatchDownload(ctx context.Context, of ...uuid.UUID) (conte
 	forget := []context.CancelFunc{cancel}
 	for _, uid := range of {
 		if uid != uuid.Nil {
-			ctx, cancel = r.WatchContext(ctx, Caller{Kind: KindAccess, Session: id.Session{UUID: uid}})
+			ended, done := r.watch(&watcher{of: uid, ended: make(chan struct{})})
+			ctx, cancel = cancelled(ctx, ended, done)
 			forget = append(forget, cancel)
 		}
 	}
@@ -166,19 +176,19 @@ func (r *Revocations) checkWatched(ctx context.Context) error {
 	if r.confirmed(watchConfirm) {
 		return nil
 	}
-	var sessions, persons []uuid.UUID
+	var uids, persons []uuid.UUID
 	r.mu.RLock()
-	for s := range r.watchers.sessions {
-		sessions = append(sessions, s.UUID)
+	for uid := range r.watchers.uids {
+		uids = append(uids, uid)
 	}
 	for p := range r.watchers.persons {
 		persons = append(persons, p.UUID)
 	}
 	r.mu.RUnlock()
-	if len(sessions) == 0 {
+	if len(uids) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	return r.read(ctx, "check watched sessions", `session = ANY ($1) OR person = ANY ($2)`, sessions, persons)
+	return r.read(ctx, "check watched revocations", `ended = ANY ($1) OR person = ANY ($2)`, uids, persons)
 }

@@ -198,16 +198,15 @@ export async function idToken({ email, password }) {
 export const settle = (person, { token }) => { if (token) sessions.set(person.email, token); };
 export const access = async (person) => (await api("POST", "/id/v3/auth/access", { token: await idToken(person) })).body.token;
 
-/** Opens a browser in which a person is signed in. It begins with a token that an older version of the pages has left. */
+/** Opens a browser in which a person is signed in until it is closed. */
 export async function signedIn(person, options) {
-  const context = await visitor(options);
-  const token = await idToken(person);
-  await context.addInitScript(([origin, value]) => {
-    if (location.origin === origin && !sessionStorage.getItem("seeded")) {
-      sessionStorage.setItem("seeded", "yes");
-      sessionStorage.setItem("consign.idToken", value);
-    }
-  }, [base, token]);
+  const context = await visitor(options), token = await idToken(person);
+  const response = await context.request.post(`${base}/id/v3/auth/session`, { headers: { Authorization: `Bearer ${token}`, Origin: base }, data: { stay: false } });
+  if (!response.ok()) throw new Error(`POST /auth/session: ${response.status()} ${await response.text()}`);
+  const of = JSON.parse(Buffer.from(token.split(".")[1], "base64url"));
+  const organization = Object.entries(of).find(([claim]) => claim.endsWith("/org_id"))?.[1] ?? "";
+  const who = { uid: of.sub, email: of.email, organization, sid: of.sid, jti: of.jti, until: of.exp * 1000, stay: false }; // as remember() in session.js
+  await context.addCookies([{ name: "who", value: encodeURIComponent(JSON.stringify(who)), url: base, sameSite: "Strict" }]);
   return context;
 }
 

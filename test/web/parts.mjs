@@ -105,7 +105,7 @@ export async function partsTests() {
     const big = file("long.bin", 5 * part), took = {};
     for (const way of ["parts", "stream"]) {
       const context = await visitor({ proxy });
-      if (way === "stream") await refuseParts(context, 409, 409024);
+      if (way === "stream") await refuseParts(context, 409, 409023);
       const p = await page(context, "/m/demo"), seen = watch(p);
       await p.reload(); // scripts come from the cache
       const began = Date.now();

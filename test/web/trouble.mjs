@@ -1,7 +1,7 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, held, idToken, more, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
+import { access, api, base, equal, file, held, more, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
 
 const from = async (p) => {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -136,28 +136,6 @@ export async function troubleTests() {
     await p.getByLabel("Name", { exact: true }).press("Enter");
     await p.getByText("Saved").first().waitFor();
     equal(calls, 1, "calls of three presses");
-  });
-
-  await test("the token that an older version kept moves into the cookie, once", async () => {
-    const lena = await person("Lena"), otto = await person("Otto");
-    for (const kind of ["sessionStorage", "localStorage"]) {
-      const context = await visitor(), token = await idToken(lena);
-      const p = await page(context, "/");
-      await p.evaluate(([name, value]) => window[name].setItem("consign.idToken", value), [kind, token]);
-      await p.goto(`${base}/account`);
-      await p.getByRole("heading", { name: "Your account" }).waitFor();
-      equal(await held(p), token, "token in the cookie");
-      equal((await context.cookies()).find((c) => c.name === "id").expires === -1, kind === "sessionStorage", "ends with the browser");
-      equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "left in a storage");
-      const q = await page(context, "/account"); // another tab
-      await q.getByRole("heading", { name: "Your account" }).waitFor();
-    }
-    const context = await signedIn(otto), p = await page(context, "/account");
-    const other = (await api("POST", "/id/v3/auth/login", { json: { email: lena.email, type: "bcrypt", key: lena.password } })).body.token;
-    await p.evaluate((value) => localStorage.setItem("consign.idToken", value), other);
-    await p.reload();
-    await p.getByText(otto.email).first().waitFor();
-    await api("POST", "/id/v3/auth/access", { token: other, expect: 401 }); // a second session is not kept
   });
 
   await test("a sign-out without a connection is completed later", async () => {

@@ -212,7 +212,7 @@ func (s *Service) RevokeAPIToken(ctx context.Context, caller token.Caller, uid i
 		if err := tx.DeleteAPIToken(ctx, uid); err != nil {
 			return err
 		}
-		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Session: uid}); err != nil {
+		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Ended: uid.UUID}); err != nil {
 			return err
 		}
 		return s.recordAPIToken(ctx, tx, caller, t, "token.revoke")

@@ -350,7 +350,7 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 		}
 		revoked := make([]token.Revocation, len(sessions))
 		for i, t := range sessions {
-			revoked[i] = token.Revocation{Session: t.SID}
+			revoked[i] = token.Revocation{Ended: t.SID.UUID}
 		}
 		if err := s.revocations.Publish(ctx, tx.Tx(), revoked...); err != nil {
 			return err

@@ -331,7 +331,7 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	if err := tx.EndSession(ctx, caller.Person, sid, s.now()); err != nil {
 		return err
 	}
-	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Session: sid}); err != nil {
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Ended: sid.UUID}); err != nil {
 		return err
 	}
 	return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "session.end", Object: sid.String(), Target: caller.Person})

@@ -68,7 +68,6 @@ const (
 	PurgeBytesJob     = "transfer-remove-bytes"
 	ReleaseVolumesJob = "transfer-release-volumes"
 	SweepOrphansJob   = "transfer-sweep-orphans"
-	RecountJob        = "transfer-recount-strangers"
 )
 
 // New returns a Service and registers its jobs.
@@ -79,7 +78,6 @@ func New(o Options) *Service {
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
 	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)
-	s.jobs.Every(RecountJob, time.Hour, s.RecountStrangers)
 	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
 	jobs.Register(s.jobs, s.workPurge)
 	jobs.Register(s.jobs, s.workJoin)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -128,31 +127,6 @@ func (s *Service) ChargeMetadata(ctx context.Context, tx *postgres.Store, p post
 	}
 	return refusal
 }
-
-// RecountStrangers corrects the sums of strangers' unconfirmed bytes. They change with the objects, so only an older version that runs
-// beside this one during an upgrade makes them wrong.
-func (s *Service) RecountStrangers(ctx context.Context) error {
-	var last id.Reservation
-	for total := 0; ; {
-		var wrong int
-		err := s.store.InTx(ctx, func(tx *postgres.Store) (err error) {
-			last, wrong, err = tx.RecountStrangers(ctx, last, recountBatch)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		total += wrong
-		if last.IsZero() {
-			if total > 0 {
-				s.log.Warn("sums of strangers' unconfirmed bytes were wrong and are corrected", "reservations", total)
-			}
-			return nil
-		}
-	}
-}
-
-const recountBatch = 100
 
 // room returns how many of want bytes fit under a limit. A negative limit is none.
 func room(limit int64, used *int64, want int64) int64 {

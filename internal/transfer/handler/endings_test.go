@@ -189,7 +189,7 @@ func TestLastPartyErasesAtOnce(t *testing.T) {
 	path := s.Transfer + "/transfers/" + d.confirm()
 	ann.Delete(path).Want(http.StatusNoContent)
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
-	if n := count(t, s, `SELECT count(*) FROM transfer.transfers WHERE state = 'revoked' AND search = ''`); n != 1 {
+	if n := count(t, s, `SELECT count(*) FROM transfer.transfers WHERE state = 'revoked' AND search IS NULL`); n != 1 {
 		t.Error("not erased")
 	}
 }

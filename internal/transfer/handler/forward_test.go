@@ -81,7 +81,7 @@ func TestForwarding(t *testing.T) {
 	// Bytes stay as long as one of the three needs them.
 	ann.Delete(x.path).Want(http.StatusNoContent)
 	purged(t, s, 2)
-	// Purge and orphan sweep of an older version leave what is noted so.
+	// Purge and orphan sweep leave what is noted so.
 	if n := count(t, s, `SELECT count(*) FROM transfer.discarded_objects WHERE discarded_at = 'infinity' AND busy_until = 'infinity'`); n != 3 {
 		t.Errorf("%d contents are noted as held by a forward", n)
 	}

@@ -176,7 +176,8 @@ func TestAttackOldUnlock(t *testing.T) {
 		t.Error("the password is still stored")
 	}
 	ann.Patch(x.path, object{"protection": "none"}).Want(http.StatusOK)
-	exec(t, s, `INSERT INTO transfer.adminunits SELECT organization, '{1}', 1, true, 'password', 9, 9, 9, now() FROM directory.organizations WHERE free`)
+	exec(t, s, `INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
+		SELECT organization, '{1}', 1, true, 'password', 9, 9, 9, now() FROM directory.organizations WHERE free`)
 	s.App.Transfer.ForgetOrganizations()
 	strict := ann.Patch(x.path, object{"subject": "Still as it was"}).Want(http.StatusOK)
 	if strict.String("protection") != "none" {

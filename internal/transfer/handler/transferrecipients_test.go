@@ -74,7 +74,8 @@ func TestAddingRecipients(t *testing.T) {
 		t.Errorf("%d mails", n)
 	}
 	wantBooked(t, s)
-	exec(t, s, `INSERT INTO transfer.adminunits SELECT organization, '{7}', 7, true, 'none', 9, 9, 3, now() FROM directory.organizations WHERE free`)
+	exec(t, s, `INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
+		SELECT organization, '{7}', 7, true, 'none', 9, 9, 3, now() FROM directory.organizations WHERE free`)
 	s.App.Transfer.ForgetOrganizations()
 	ann.Post(x.path+"/recipients", object{"recipients": []object{to("eve@example.org")}}).WantError(transfer.ErrTooManyRecipients)
 	note := deliver(ann, object{"message": "Hello.", "recipients": []object{to("cid@example.org")}})

@@ -34,14 +34,16 @@ const (
 	maxSearchAnswers = 16 << 10
 )
 
-// InsertTransfer makes the transfer of a locked, complete reservation and closes the reservation. A trigger deletes its row of
-// transfer.stranger_reservations.
+// InsertTransfer makes the transfer of a locked, complete reservation and closes the reservation, which then counts no longer among
+// those of strangers.
 // Errors: transfer.ErrConfirmed when the reservation is a transfer already.
 func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 	if _, err := database.Exec(ctx, s.q, "store transfer", `
 		WITH closed AS (
 			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1, client = NULL WHERE uid = $2 AND state = 'open'
 			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash, fields
+		), counted AS (
+			DELETE FROM transfer.stranger_reservations s USING closed WHERE s.reservation = closed.uid
 		), sums AS (
 			SELECT count(*) AS n, coalesce(sum(held), 0) AS bytes, left(string_agg(name, ' ' ORDER BY position), $9) AS names
 			FROM transfer.objects WHERE reservation = $2

@@ -58,7 +58,7 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	}
 	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
-			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = ''
+			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
 			RETURNING uid, reservation, limits_organization
 		), texts AS (

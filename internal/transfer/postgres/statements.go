@@ -39,7 +39,7 @@ func (s *Store) InsertStatements(ctx context.Context, kind string, statements []
 }
 
 // TakeErased returns up to limit ended transfers all of whose bytes are deleted, ordered by uid, beginning after the uid given, and forgets
-// them. Of those that an older version has ended it deletes the objects.
+// them.
 func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([]id.Transfer, error) {
 	if _, err := database.Exec(ctx, s.q, "plan", planOnce.SQL); err != nil { // the tables are empty most of the time
 		return nil, err
@@ -52,10 +52,6 @@ func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([
 					AND NOT EXISTS (SELECT FROM transfer.shared_contents c WHERE c.content = ANY (e.contents))
 				ORDER BY e.transfer LIMIT $2 FOR UPDATE OF e SKIP LOCKED))
 			RETURNING transfer
-		), old AS (
-			DELETE FROM transfer.erasures x USING taken WHERE x.transfer = taken.transfer RETURNING x.reservation
-		), o AS (
-			DELETE FROM transfer.objects o USING old WHERE o.reservation = old.reservation
 		)
 		SELECT transfer FROM taken ORDER BY transfer`, after, limit)
 }

@@ -91,27 +91,6 @@ func (s *Store) Unconfirmed(ctx context.Context, p Payer) (Strangers, error) {
 		p.Owner, database.Null(p.Client), database.Null(p.Organization), p.LimitsOrganization)
 }
 
-// RecountStrangers corrects the bytes of up to limit strangers' reservations, beginning after the uid given. It skips locked rows. It
-// returns the last one, zero at the end, and how many were wrong. A writer changes the bytes of an object or of the texts before it waits for the row
-// that this method has locked, and then adds its difference.
-func (s *Store) RecountStrangers(ctx context.Context, after id.Reservation, limit int) (last id.Reservation, wrong int, err error) {
-	uids, err := database.Scalars[id.Reservation](ctx, s.q, "lock strangers' reservations", `
-		SELECT reservation FROM transfer.stranger_reservations WHERE reservation > $1
-		ORDER BY reservation LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED`, after, limit)
-	if err != nil || len(uids) == 0 {
-		return id.Reservation{}, 0, err
-	}
-	wrong, err = database.Exec(ctx, s.q, "recount strangers' bytes", `
-		UPDATE transfer.stranger_reservations x SET bytes = n.bytes
-		FROM (
-			SELECT r.uid, r.metadata + (SELECT coalesce(sum(CASE WHEN o.final IS NULL THEN greatest(o.held, `+inParts("o")+`) ELSE 0 END + o.reserved + o.metadata
-					+ (SELECT coalesce(sum(p.reserved), 0) FROM transfer.object_parts p WHERE p.object = o.uid)), 0)
-				FROM transfer.objects o WHERE o.reservation = r.uid) AS bytes
-			FROM transfer.reservations r WHERE r.uid = ANY ($1)
-		) n WHERE x.reservation = n.uid AND x.bytes <> n.bytes`, uids)
-	return uids[len(uids)-1], wrong, err
-}
-
 // UnusedReservation is a stranger's open reservation without bytes, with the limits of its owner's bucket of new transfers.
 type UnusedReservation struct {
 	Owner         id.Person

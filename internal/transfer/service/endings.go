@@ -30,7 +30,7 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, t postgres.See
 			return err
 		}
 	}
-	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: t.UID.UUID}); err != nil {
+	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Ended: t.UID.UUID}); err != nil {
 		return err
 	}
 	e.Action, e.Object, e.Target = "transfer.revoke", t.UID.String(), t.Sender.Person

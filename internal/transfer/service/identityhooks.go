@@ -42,14 +42,6 @@ type membershipsChangedJob struct {
 // Kind implements river.JobArgs.
 func (membershipsChangedJob) Kind() string { return "transfer_memberships_changed" }
 
-// membershipChangedJob is the job of one person that earlier versions enqueued.
-type membershipChangedJob struct {
-	Person id.Person `json:"person"`
-}
-
-// Kind implements river.JobArgs.
-func (membershipChangedJob) Kind() string { return "transfer_membership_changed" }
-
 // homesQueue has one worker. Its jobs follow the deletion of a large organization, or a new host of one, and need the same
 // exclusive lock (LockHomes). Parallel ones would occupy job workers while they wait.
 const homesQueue = "homes"
@@ -64,7 +56,6 @@ func (s *Service) registerIdentityHooks() {
 	jobs.Register(s.jobs, s.workPersonDeleted)
 	jobs.Register(s.jobs, s.workOrganizationDeleted)
 	jobs.Register(s.jobs, s.workMembershipsChanged)
-	jobs.Register(s.jobs, s.workMembershipChanged)
 }
 
 func (s *Service) workPersonDeleted(ctx context.Context, a personDeletedJob) error {
@@ -77,10 +68,6 @@ func (s *Service) workOrganizationDeleted(ctx context.Context, a organizationDel
 
 func (s *Service) workMembershipsChanged(ctx context.Context, a membershipsChangedJob) error {
 	return s.MoveMailboxes(ctx, a.Persons)
-}
-
-func (s *Service) workMembershipChanged(ctx context.Context, a membershipChangedJob) error {
-	return s.MoveMailbox(ctx, a.Person)
 }
 
 // PersonDeleted enqueues the deletion of a person's data in this domain, and returns what there is of it: the last segment of

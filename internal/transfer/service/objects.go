@@ -30,8 +30,7 @@ func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 	return s.streamObjects(ctx, r, nil, 0, true)
 }
 
-// delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted (an older version erases
-// their names) and the stream ends with transfer.ErrNotFound.
+// delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted and the stream ends with transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		left := t.ObjectCount
@@ -39,9 +38,6 @@ func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 			left--
 			o.Downloads += t.Archives
 			t.Mark(&o)
-			if err == nil && o.Name == "" && !t.State.Ended() {
-				err = transfer.ErrNotFound
-			}
 			if t.withheld {
 				withholdNames(&o)
 			}

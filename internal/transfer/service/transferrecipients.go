@@ -168,7 +168,7 @@ func (s *Service) RemoveRecipient(ctx context.Context, caller token.Caller, uid 
 		if err != nil {
 			return err
 		}
-		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Download: recipient.UUID}); err != nil {
+		if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Ended: recipient.UUID}); err != nil {
 			return err
 		}
 		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{

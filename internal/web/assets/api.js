@@ -3,7 +3,7 @@
 
 import { GeneralCode, TokenCode, errorSentence } from "./errors.js";
 import { localPath } from "./next.js";
-import { account, claims, device, drop, now, onSession, person, refresh, remember, session, signedIn, tell } from "./session.js";
+import { account, claims, device, drop, now, onSession, person, refresh, remember, signedIn, tell } from "./session.js";
 import { removeReceipts, removeRecords } from "./store.js";
 
 const root = document.documentElement;
@@ -109,31 +109,11 @@ function noteRenewal(token) {
   tell();
 }
 
-/** Name of the ID token that an older version of these pages kept in a storage. */
-const stored = "consign.idToken";
-
-/** Moves an ID token from a storage of this browser into the cookie, once. When the server cannot be asked, a later page tries again. */
-async function migrate() {
-  for (const kind of [session, device]) {
-    const token = kind.getItem(stored);
-    if (!token) continue;
-    const { sid, exp } = claims(token);
-    try {
-      if (!signedIn() && exp * 1000 > now()) await putInCookie(token, kind === device);
-      else if (person()?.sid !== sid) await call("POST", `${identity}/auth/logout`, { token });
-    } catch (error) {
-      if (!(error instanceof Failure) || error.status !== 401 && error.status !== 403) continue;
-    }
-    kind.removeItem(stored);
-  }
-}
-
 /** @param {string} token ID token @param {boolean} stay */
 async function putInCookie(token, stay) {
   await call("POST", `${identity}/auth/session`, { token, json: { stay } });
   remember(token, stay);
 }
-await migrate();
 
 let shown = person(); // whose contents this page shows
 let ended = false; // the server has ended its session

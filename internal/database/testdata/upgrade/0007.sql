@@ -8,7 +8,6 @@ INSERT INTO transfer.volumes (subject, month, kind, held) VALUES
     ('00000000-0000-7000-8000-00000000000a', '2026-01-01', 'person', 1400), ('00000000-0000-7000-8000-000000000002', '2026-01-01', 'organization', 1400);
 INSERT INTO transfer.stored_volumes (organization, bytes) VALUES ('00000000-0000-7000-8000-000000000002', 1400);
 INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES ('00000000-0000-7000-8000-0000000000f9', '2999-01-01Z');
-INSERT INTO transfer.erasures (transfer, reservation) VALUES ('00000000-0000-7000-8000-000000003101', '00000000-0000-7000-8000-000000003102');
 -- The file of the transfer f1 was forwarded.
 INSERT INTO transfer.shared_contents (content, holders) VALUES ('00000000-0000-7000-8000-0000000000f2', 2);
 -- The key of a file that is stored encrypted.
@@ -29,3 +28,5 @@ INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, 
     ('00000000-0000-7000-8000-0000000000f8', '00000000-0000-7000-8000-0000000000f5', 'f', 'f.bin', 10, '2026-01-02Z', 'final;objects/p/tus', '{p}', '{10}');
 -- A day of an organization.
 INSERT INTO transfer.volume_samples (organization, day, stored, held) VALUES ('00000000-0000-7000-8000-0000000000e1', '2026-01-01', 5000, 7000);
+-- An ended transfer whose bytes are not deleted yet.
+INSERT INTO transfer.erasing (transfer, contents) VALUES ('00000000-0000-7000-8000-000000003101', '{00000000-0000-7000-8000-000000003103}');

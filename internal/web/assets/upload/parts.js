@@ -36,7 +36,7 @@ function trips() {
 
 /**
  * Reads the plan of a file, or makes it. Returns undefined when there is none: the file is in one stream, the storage takes no parts
- * (409), the server knows no parts, or the object is gone.
+ * (409), or the object is gone.
  * @param {"GET" | "POST"} method @param {Upload} upload @param {Item} item @param {() => boolean} wanted @returns {Promise<Plan | undefined>}
  */
 const ask = (method, upload, item, wanted) => upload.patiently(async () => {
@@ -44,7 +44,7 @@ const ask = (method, upload, item, wanted) => upload.patiently(async () => {
   try {
     return (await call(method, `${upload.url}/${item.clientId}/parts`, { token: upload.token, json: method === "POST" ? {} : undefined })).body;
   } catch (error) {
-    if (error instanceof Failure && [404, 405, 409].includes(error.status)) return undefined;
+    if (error instanceof Failure && [404, 409].includes(error.status)) return undefined;
     throw error;
   } finally {
     clocked.push(performance.now() - began);
