@@ -39,6 +39,7 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI) $(TYPES) ## gofmt, go vet, golangci-lin
 	@test -z "$$(gofmt -l cmd client internal api migrations | tee -a /dev/stderr)"
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	test/node_modules/.bin/tsc -p internal/web
+	node test/retries.mjs
 
 test-all: test lint ## everything: test, lint and each test-NAME below
 	@for suite in $(suites); do echo "== $$suite"; $(MAKE) --no-print-directory $$suite || exit 1; done

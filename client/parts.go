@@ -29,11 +29,8 @@ const (
 	mostParts = 6
 )
 
-// The codes that lead to one stream, and that of an object whose parts are joined.
-const (
-	codeJoining  = 409022
-	codeOtherWay = 409023
-)
+// codeOtherWay leads to one stream: the object is in one, or the storage takes no parts.
+const codeOtherWay = 409023
 
 // partsAtOnce returns how many parts are sent at once on a line on which a request takes so long.
 func partsAtOnce(trip time.Duration) int {

@@ -20,7 +20,6 @@ const (
 	codeNotStored    = 409001
 	codeProviderAway = 409050
 	codeTooManyKeys  = 403906
-	codeRunning      = 409902 // the first request with this Idempotency-Key
 	codeAnswerLost   = 409903
 )
 
@@ -32,15 +31,20 @@ type backoff struct {
 	since time.Time // of the first failure in a row
 }
 
-// wait waits before the next try, or returns err when the client's patience has ended or ctx is done. least is the server's Retry-After. A server in
-// maintenance asks for minutes, but may be back sooner: no wait is longer than a quarter of patience.
+// pauseAfter returns how long to wait after so many tries, at least as long as the server asks for. A server in maintenance asks for minutes,
+// but may be back sooner: no pause is longer than a quarter of patience.
+func pauseAfter(tries int, least, patience time.Duration) time.Duration {
+	usual := min(250*time.Millisecond<<min(tries, 10), 20*time.Second)
+	return min(max(usual/2+rand.N(usual/2), least), max(patience/4, time.Second))
+}
+
+// wait waits before the next try, or returns err when the client's patience has ended or ctx is done. least is the server's Retry-After.
 func (b *backoff) wait(ctx context.Context, c *Client, err error, least time.Duration) error {
 	patience := c.patience
 	if b.tries == 0 {
 		b.since = time.Now()
 	}
-	pause := min(250*time.Millisecond<<min(b.tries, 10), 20*time.Second)
-	pause = min(max(pause/2+rand.N(pause/2), least), max(patience/4, time.Second))
+	pause := pauseAfter(b.tries, least, patience)
 	b.tries++
 	if time.Since(b.since)+pause > patience {
 		return err
@@ -61,7 +65,8 @@ func (b *backoff) wait(ctx context.Context, c *Client, err error, least time.Dur
 // reset is called when bytes got through.
 func (b *backoff) reset() { *b = backoff{} }
 
-// passing reports whether a failure can end by itself, and after how long: the server was not reached, is busy or in maintenance.
+// passing reports whether a failure can end by itself, and after how long: the server was not reached, is busy or in maintenance, or something
+// else goes on that it waits for (409 with Retry-After). testdata/retries.json has the cases.
 func passing(err error) (least time.Duration, ok bool) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -71,10 +76,13 @@ func passing(err error) (least time.Duration, ok bool) {
 		return 0, err != nil && !final
 	}
 	switch e.Status {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 509:
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout, 509:
 		return e.RetryAfter, true
+	case http.StatusConflict:
+		return e.RetryAfter, e.RetryAfter > 0 || e.Code == codeNotStored || e.Code == codeProviderAway
 	}
-	return e.RetryAfter, e.Code == codeNotStored || e.Code == codeProviderAway || e.Code == codeRunning || e.Code == codeJoining
+	return e.RetryAfter, false
 }
 
 // again calls try until it succeeds, fails for good, or the client's patience has ended.

@@ -51,7 +51,7 @@ func TestErrorCodes(t *testing.T) {
 	if !ok || !also {
 		t.Fatalf("%s lacks the lines around its codes", script)
 	}
-	checkGenerated(t, script, before+begin+errorConstants(groups)+end+after)
+	checkGenerated(t, script, before+begin+errorConstants(groups, pagesText(t))+end+after)
 }
 
 // declaredErrors returns the errors that a Go file declares by New, by code.
@@ -116,8 +116,20 @@ same numbers for different errors. The details below may name more in an answer.
 	return b.String()
 }
 
-// errorConstants returns the codes as constants of the pages.
-func errorConstants(groups []errorGroup) string {
+// pagesText returns the scripts of the pages.
+func pagesText(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, file := range textFiles(t) {
+		if strings.HasPrefix(file, "internal/web/assets/") && strings.HasSuffix(file, ".js") {
+			b.WriteString(readText(t, file))
+		}
+	}
+	return b.String()
+}
+
+// errorConstants returns the codes that the pages use as constants: every page loads them.
+func errorConstants(groups []errorGroup, pages string) string {
 	var b strings.Builder
 	for _, g := range groups {
 		if g.script == "" {
@@ -125,7 +137,9 @@ func errorConstants(groups []errorGroup) string {
 		}
 		fmt.Fprintf(&b, "\n/** %s: %s */\nexport const %s = Object.freeze({\n", g.title, g.file, g.script)
 		for _, e := range g.errors {
-			fmt.Fprintf(&b, "  %s: %d,\n", screaming(e.name), e.code)
+			if regexp.MustCompile(`\b` + g.script + `\.` + screaming(e.name) + `\b`).MatchString(pages) {
+				fmt.Fprintf(&b, "  %s: %d,\n", screaming(e.name), e.code)
+			}
 		}
 		b.WriteString("});\n")
 	}

@@ -6,17 +6,27 @@ export interface Patience {
   signal?: AbortSignal | undefined;
 }
 
-const passingStatus = new Set([429, 500, 502, 503, 504, 509]);
+const passingStatus = new Set([408, 429, 500, 502, 503, 504, 509]);
+const notStored = [409001, 409050]; // a conflict of two requests; an identity provider that is away
 
-/** Whether a failure can end by itself: the server is busy or was not reached (fetch throws a TypeError). */
+/**
+ * Whether a failure can end by itself: the server is busy or was not reached (fetch throws a TypeError), or something else goes on that it
+ * waits for (409 with Retry-After). client/testdata/retries.json has the cases.
+ */
 export function passes(error: unknown): boolean {
-  if (error instanceof ConsignError) return passingStatus.has(error.status) || [409001, 409902].includes(error.code);
-  return error instanceof TypeError;
+  if (!(error instanceof ConsignError)) return error instanceof TypeError;
+  return passingStatus.has(error.status) || error.status === 409 && (error.retryAfter > 0 || notStored.includes(error.code));
 }
 
 /** Whether the server has not carried a request out, so that even a POST can be repeated. */
 export function refused(error: unknown): boolean {
-  return error instanceof ConsignError && ([429, 503, 509].includes(error.status) || error.code === 409001);
+  return error instanceof ConsignError && ([429, 503, 509].includes(error.status) || notStored.includes(error.code));
+}
+
+/** How long to wait after so many tries, in ms; `asked` is the server's Retry-After in seconds. */
+export function pauseAfter(tries: number, asked: number, patience: number): number {
+  const usual = Math.min(250 * 2 ** Math.min(tries, 10), 20_000) * (0.5 + Math.random() / 2);
+  return Math.min(Math.max(usual, asked * 1000), Math.max(patience / 4, 1000));
 }
 
 /** Pauses between tries: 0.25 s, doubled up to 20 s, and a random part of it. */
@@ -32,9 +42,7 @@ export class Backoff {
     signal?.throwIfAborted();
     const now = Date.now();
     if (this.tries === 0) this.since = now;
-    const usual = Math.min(250 * 2 ** Math.min(this.tries++, 10), 20_000) * (0.5 + Math.random() / 2);
-    const asked = error instanceof ConsignError ? error.retryAfter * 1000 : 0;
-    const pause = Math.min(Math.max(usual, asked), Math.max(patience / 4, 1000));
+    const pause = pauseAfter(this.tries++, error instanceof ConsignError ? error.retryAfter : 0, patience);
     if (now - this.since + pause > patience) throw error;
     await new Promise<void>((resolve, reject) => {
       const abort = () => {

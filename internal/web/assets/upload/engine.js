@@ -7,13 +7,12 @@
 import { Failure, call, transfer } from "../api.js";
 import { TransferCode } from "../errors.js";
 import { putPart, readable } from "./part.js";
+import { parallel } from "./policy.js";
 import { BackOff, ended, interruption, passing } from "./retry.js";
 import { T } from "../i18n.js";
 
 const minPart = 256 * 1024, maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
 const partSeconds = 6; // target duration of a part
-/** Requests with content at once. Browsers open six connections to a host. */
-export const parallel = 5;
 /** Larger files may be sent in parts at once, by parts.js. */
 export const partsFrom = 64 * 1024 * 1024; // bytes
 const volumeUsedUp = [

@@ -5,8 +5,8 @@
 // for the plan, send what is not held.
 
 import { Failure, call } from "../api.js";
-import { parallel } from "./engine.js";
 import { putPart } from "./part.js";
+import { parallel } from "./policy.js";
 import { joining } from "./retry.js";
 
 /** @typedef {import("./engine.js").Upload} Upload */
@@ -131,7 +131,7 @@ class Sender {
       if (!this.lost) item.problem = joining();
       if (!this.lost && attempt >= 0) {
         if (plan.joined > joined) [joined, attempt] = [plan.joined, 0];
-        await upload.backOff.wait(Math.min(attempt, 3), 0);
+        await upload.backOff.wait(Math.min(attempt, 5), 0);
       }
       plan = (this.lost ? undefined : await ask("GET", upload, item, going)) ?? await ask("POST", upload, item, going);
     }
