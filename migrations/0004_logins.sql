@@ -153,25 +153,30 @@ CREATE INDEX reset_keys_person_idx ON identity.reset_keys (person);
 CREATE INDEX reset_keys_expires_at_idx ON identity.reset_keys (expires_at);
 
 -- Logins at external identity providers that go by form post (specification, "States and transitions"; contract 3.14). A client registers
--- a state, the provider's post stores who signed in, the client claims it. The ID token itself is not kept, only what its session needs
--- to know. A login is bound to the browser that began it.
+-- a state, the provider's post stores who signed in, and the client picks it up once it is released: by the browser that began the
+-- login, or by the person. The ID token itself is not kept, only what its session needs to know.
 CREATE TABLE identity.external_logins (
-    state_hash   bytea       NOT NULL, -- SHA-256 of the state
-    redirect_url text        NOT NULL,
-    binding_hash bytea,                -- SHA-256 of the cookie that the beginning set
-    bound        boolean     NOT NULL DEFAULT false, -- the form post came with that cookie
-    claim_hash   bytea,                -- SHA-256 of what the claim must present otherwise
-    expires_at   timestamptz NOT NULL, -- until then the provider may post
-    stored_at    timestamptz,          -- when it did
-    person       uuid,                 -- who signed in
-    person_epoch bigint,               -- the claim needs the same one: what ends a person's sessions ends this too
-    external_sid text,
-    forget_at    timestamptz NOT NULL, -- nothing can be done with the row any more
-    claimed_at   timestamptz,
+    state_hash        bytea       NOT NULL, -- SHA-256 of the state
+    host              text        NOT NULL, -- where the login began and must be picked up
+    redirect_url      text        NOT NULL,
+    binding_hash      bytea       NOT NULL, -- SHA-256 of the cookie that the beginning set
+    expires_at        timestamptz NOT NULL, -- until then the provider may post, and the person continue
+    stored_at         timestamptz,          -- when the provider posted
+    person            uuid,                 -- who signed in
+    person_epoch      bigint,               -- the pickup needs the same one: what ends a person's sessions ends this too
+    external_sid      text,
+    confirmation_hash bytea,                -- SHA-256 of the cookie of another browser, which posted; null: the one that began the login posted
+    return_hash       bytea,                -- SHA-256 of the one-time key to the host where the login began
+    released_at       timestamptz,          -- from then on the login can be picked up
+    claimed_at        timestamptz,
+    forget_at         timestamptz NOT NULL, -- nothing can be done with the row any more
     CONSTRAINT external_logins_pkey PRIMARY KEY (state_hash),
+    CONSTRAINT external_logins_confirmation_hash_key UNIQUE (confirmation_hash),
+    CONSTRAINT external_logins_return_hash_key UNIQUE (return_hash),
     CONSTRAINT external_logins_person_fkey FOREIGN KEY (person) REFERENCES identity.persons (uid) ON DELETE CASCADE,
     CONSTRAINT external_logins_stored_whole CHECK (num_nulls(stored_at, person, person_epoch) IN (0, 3)),
-    CONSTRAINT external_logins_claimed_after CHECK (claimed_at IS NULL OR stored_at IS NOT NULL)
+    CONSTRAINT external_logins_released_after CHECK (released_at IS NULL OR stored_at IS NOT NULL),
+    CONSTRAINT external_logins_claimed_after CHECK (claimed_at IS NULL OR released_at IS NOT NULL)
 );
 CREATE INDEX external_logins_person_idx ON identity.external_logins (person) WHERE person IS NOT NULL;
 CREATE INDEX external_logins_external_sid_idx ON identity.external_logins (external_sid) WHERE external_sid IS NOT NULL;

@@ -374,6 +374,21 @@ type AuthenticatorList struct {
 // AuthenticatorType sms and u2f are not supported
 type AuthenticatorType string
 
+// Confirmation defines model for Confirmation.
+type Confirmation struct {
+	// Address The person's primary address
+	Address string `json:"address"`
+
+	// Host Where the login began
+	Host string `json:"host"`
+
+	// Name Of the person
+	Name *string `json:"name"`
+
+	// Organization Whose hostname that is; null for the installation's own
+	Organization *string `json:"organization"`
+}
+
 // CreatedAPIToken defines model for CreatedAPIToken.
 type CreatedAPIToken struct {
 	CreatedTimestamp    Timestamp `json:"createdTimestamp"`
@@ -1552,12 +1567,6 @@ type AcceptInvitationJSONBody struct {
 	Leave *bool `json:"leave,omitempty"`
 }
 
-// ClaimStateParams defines parameters for ClaimState.
-type ClaimStateParams struct {
-	// Claim The query parameter `claim` of the redirect after the provider's post. Needed if the redirect has it.
-	Claim *string `form:"claim,omitempty" json:"claim,omitempty"`
-}
-
 // StoreFormPostFormdataBody defines parameters for StoreFormPost.
 type StoreFormPostFormdataBody struct {
 	Error *string `form:"error,omitempty" json:"error,omitempty"`
@@ -2107,8 +2116,8 @@ func (c *Client) AcceptInvitation(ctx context.Context, key string, body AcceptIn
 // ClaimState: Exchange a preflight token for an ID token
 //
 //	GET /oidc/auth
-func (c *Client) ClaimState(ctx context.Context, params *ClaimStateParams, editors ...Editor) (*SignedIn, error) {
-	return call.Do[*SignedIn](ctx, c.call, http.MethodGet, "/oidc/auth", params, call.Body{}, editors)
+func (c *Client) ClaimState(ctx context.Context, editors ...Editor) (*SignedIn, error) {
+	return call.Do[*SignedIn](ctx, c.call, http.MethodGet, "/oidc/auth", nil, call.Body{}, editors)
 }
 
 // RegisterState: Begin a login by form post
@@ -2123,6 +2132,33 @@ func (c *Client) RegisterState(ctx context.Context, body RegisterStateJSONReques
 //	POST /oidc/auth/code
 func (c *Client) LogInCode(ctx context.Context, body LogInCodeJSONRequestBody, editors ...Editor) (*SignedIn, error) {
 	return call.Do[*SignedIn](ctx, c.call, http.MethodPost, "/oidc/auth/code", nil, call.JSON(body), editors)
+}
+
+// RefuseLogin: End the login that waits
+//
+//	DELETE /oidc/auth/confirmation
+func (c *Client) RefuseLogin(ctx context.Context, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, "/oidc/auth/confirmation", nil, call.Body{}, editors)
+	return err
+}
+
+// GetConfirmation: Show the login that waits for the person
+//
+//	GET /oidc/auth/confirmation
+func (c *Client) GetConfirmation(ctx context.Context, editors ...Editor) (*Confirmation, error) {
+	return call.Do[*Confirmation](ctx, c.call, http.MethodGet, "/oidc/auth/confirmation", nil, call.Body{}, editors)
+}
+
+// ConfirmLoginAnswer is the answer of ConfirmLogin.
+type ConfirmLoginAnswer struct {
+	RedirectURL string `json:"redirectUrl"`
+}
+
+// ConfirmLogin: Continue the login that waits
+//
+//	POST /oidc/auth/confirmation
+func (c *Client) ConfirmLogin(ctx context.Context, editors ...Editor) (*ConfirmLoginAnswer, error) {
+	return call.Do[*ConfirmLoginAnswer](ctx, c.call, http.MethodPost, "/oidc/auth/confirmation", nil, call.Body{}, editors)
 }
 
 // StoreFormPost: Receive the form post of a provider
@@ -2148,6 +2184,14 @@ type LogOutExternalAnswer map[string]interface{}
 //	GET /oidc/auth/logout
 func (c *Client) LogOutExternal(ctx context.Context, params *LogOutExternalParams, editors ...Editor) (*LogOutExternalAnswer, error) {
 	return call.Do[*LogOutExternalAnswer](ctx, c.call, http.MethodGet, "/oidc/auth/logout", params, call.Body{}, editors)
+}
+
+// ReturnFormPost: Return to the host where a login began
+//
+//	GET /oidc/auth/return/{key}
+func (c *Client) ReturnFormPost(ctx context.Context, key string, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodGet, call.Path("/oidc/auth/return/{key}", key), nil, call.Body{}, editors)
+	return err
 }
 
 // GetDiscovery: The issuer and the keys of tokens

@@ -199,7 +199,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
 			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
 			PasswordMinimum: c.PasswordMinimum, SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
-			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(), ExternalBinding: c.OIDCBinding,
+			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(),
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
 		Now: a.now, Log: a.log,

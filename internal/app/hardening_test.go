@@ -139,7 +139,7 @@ func TestLowBcryptCostIsReported(t *testing.T) {
 }
 
 // TestTokensAreNotInURLs: no query parameter takes a token of a session, and the documents list no parameter that could. What a query
-// takes works once: the key of a download, the claim of a login.
+// takes works once: the key of a download.
 func TestTokensAreNotInURLs(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -170,7 +170,7 @@ func TestTokensAreNotInURLs(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if want := []string{"claim", "keep_session", "otk", "sid"}; !slices.Equal(found, want) { // sid: of the provider, to end a session
+	if want := []string{"keep_session", "otk", "sid"}; !slices.Equal(found, want) { // sid: of the provider, to end a session
 		t.Errorf("query parameters are %v, want %v", found, want)
 	}
 }

@@ -44,7 +44,7 @@ var repeatable = map[string][]string{
 	},
 	"it makes a token or session that expires unused": {
 		"/id/v3/auth/login", "/id/v3/auth/uid", "/id/v3/auth/upgrade", "/id/v3/auth/park", "/id/v3/auth/access", "/id/v3/auth/session", "/id/v3/auth/logout",
-		"/id/v3/oidc/auth/implicit", "/id/v3/oidc/auth/code", "/id/v3/oidc/auth", "/id/v3/oidc/auth/form", "/id/v3/device/authorization", "/id/v3/device/token",
+		"/id/v3/oidc/auth/implicit", "/id/v3/oidc/auth/code", "/id/v3/oidc/auth", "/id/v3/oidc/auth/form", "/id/v3/oidc/auth/confirmation", "/id/v3/device/authorization", "/id/v3/device/token",
 		"/id/v3/profile/export", "/transfer/v2/auth/otk", "/transfer/v2/public/transfers/{key}/access", "/transfer/v2/public/transfers/{key}/otk",
 		"/admin/v1/session",
 	},

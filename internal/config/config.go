@@ -75,7 +75,6 @@ type Config struct {
 	WebhookAllow []string `group:"Webhooks" env:"WEBHOOK_ALLOW" doc:"Hosts, addresses and networks (CIDR), separated by commas, that may receive webhooks although they are private, belong to this server, or have no TLS. The author of a webhook sees the first bytes of each answer."`
 
 	OIDCClients    string `group:"Identity" env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
-	OIDCBinding    bool   `env:"OIDC_BINDING" default:"on" doc:"Binds a federated login by form post to the browser that began it. Turn it off for clients that pass on neither the cookie nor the claim. Off lets an attacker who begins a login get the session of a person who completes it."`
 	BaseDomain     string `env:"BASE_DOMAIN" doc:"Parent domain of the hostnames that organizations may choose."`
 	ClaimNamespace string `env:"CLAIM_NAMESPACE" default:"https://consign.dev/" doc:"URL that prefixes the private claims in tokens."`
 	// Enumeration is "plain" or "strict"; read EnumerationStrict.

@@ -228,7 +228,7 @@ func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forw
 		name = s.publicURL.Hostname()
 	}
 	host, hostErr := s.hosts.Resolve(ctx, name)
-	x.client.Host = host
+	x.client.Host, x.client.HostName = host, hosts.Normalize(name)
 	if !x.admin {
 		s.allowOrigin(x, r, host)
 	}

@@ -21,3 +21,11 @@ const (
 	UserCodeLength        = 8
 	UserCodeLetters       = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, and none that looks like another (RFC 8628, 6.1)
 )
+
+// Confirmation is a login by form post that waits for the person, as its page shows it (contract 3.14).
+type Confirmation struct {
+	Name         string // of the person; empty: unset
+	Address      string // the person's primary one
+	Host         string // where the login began
+	Organization string // whose hostname that is; empty: of none or the free one
+}

@@ -52,11 +52,9 @@ var (
 	ErrExternalProvider = fault.New(401051, "issuer, clientId: are not a provider of the client environment")
 	// ErrExternalMember: the organization of the provider is full or deleted, so the person cannot join it.
 	ErrExternalMember = fault.New(401052, "the organization of this provider has no room for another member (limitation users)")
-	// ErrExternalPending: the state of a preflight token is unknown or expired, or no token was posted for it yet.
+	// ErrExternalPending: the state of a preflight token is unknown or expired, or no token was posted for it yet, or the person
+	// has not confirmed the login (contract 3.14).
 	ErrExternalPending = fault.New(401053, "the provider has posted no token for this state, or the state expired; sign in again")
-	// ErrExternalClaim: another browser than the one that began the login posted the token, and the claim of its redirect is
-	// missing or wrong.
-	ErrExternalClaim = fault.New(401054, "claim: is missing or wrong; send the query parameter claim that the provider's redirect came back with")
 
 	// ErrSessionNotYoung: the last login is too long ago for a change that needs a recent one.
 	ErrSessionNotYoung = fault.New(403010, "your last login is too long ago for this; log in again")
@@ -165,6 +163,8 @@ var (
 	ErrWebhookNotFound = fault.New(404019, "there is no such webhook")
 	// ErrWebhookDeliveryNotFound: the webhook has no such delivery, or it is no longer in its log.
 	ErrWebhookDeliveryNotFound = fault.New(404020, "the webhook has no such delivery")
+	// ErrConfirmation: this browser has posted no login that waits for a confirmation.
+	ErrConfirmation = fault.New(404021, "no login waits for your confirmation in this browser; sign in again")
 	// ErrUserCode: no program waits with this user code.
 	ErrUserCode = fault.New(404018, "code: is unknown, used or expired")
 

@@ -29,7 +29,7 @@ const (
 
 	// ImplicitTokenAge is the greatest age of an external ID token that a client brings (contract 3.14).
 	ImplicitTokenAge = 10 * time.Minute
-	// ExternalClaimTime is how long after the form post an external login can be claimed.
+	// ExternalClaimTime is how long an external login can be picked up after the form post, or after the person has confirmed it.
 	ExternalClaimTime = 5 * time.Minute
 	// HostClaimLifetime is how long the TXT record of a claimed hostname is looked for after the last request for it.
 	HostClaimLifetime = 30 * 24 * time.Hour

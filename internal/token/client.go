@@ -15,7 +15,8 @@ type Client struct {
 	Address   netip.Addr // behind a trusted proxy, the address that the proxy reports (contract 1.7)
 	UserAgent string
 	Browser   bool       // it keeps our cookies: it sent one, or its browser says that a page of this host sends the request
-	Host      hosts.Host // the host the request was sent to
+	Host      hosts.Host // the organization that the request's host selects
+	HostName  string     // the name of the request's host, normalized; clients without a DNS name choose it freely
 
 	SameOrigin bool // its browser says that a page of the same origin sends the request (contract 2.9)
 }

@@ -35,6 +35,11 @@ var publicEntries = []entry{
 	{pattern: "/login", script: "login",
 		title: func(p i18n.Printer) string { return p.T("Sign in") },
 		lead:  func(p i18n.Printer) string { return p.T("Sign in with your email address and password.") }},
+	{pattern: "/continue", script: "continue",
+		title: func(p i18n.Printer) string { return p.T("Continue to sign in?") },
+		lead: func(p i18n.Printer) string {
+			return p.T("Somebody is signing in with an account of another service. You decide here.")
+		}},
 	{pattern: "/signup", script: "signup",
 		title: func(p i18n.Printer) string { return p.T("Create an account") },
 		lead: func(p i18n.Printer) string {

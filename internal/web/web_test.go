@@ -61,7 +61,7 @@ func ask(t *testing.T, h http.Handler, method, path string, header ...string) an
 
 // contractPaths is the table of contract 8.
 var contractPaths = []string{
-	"/", "/m/demo", "/g/sales", "/t/abc", "/signup", "/login", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc", "/invitation/abc",
+	"/", "/m/demo", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc", "/invitation/abc",
 	"/inbox", "/send", "/mailbox", "/account", "/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml", "/api/admin-v1.yaml",
 	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs", "/admin/storage", "/admin/audit", "/admin/keys", "/admin/settings",
 }

@@ -130,6 +130,34 @@ test("form post: registered, posted once, claimed once", async () => {
   assert.deepEqual(profile.body.emails, [{ address: "eva@example.org", primary: true, verified: true, removeAt: null }]);
 });
 
+// The client below knows the specification alone: no cookie, no page. Its person has an ordinary browser.
+test("form post: a client written from the specification alone", async () => {
+  const registered = await (await fetch(`${api}/oidc/auth`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ redirectUrl: `${consign}/login?x=2` }) })).json();
+  const pickUp = () => fetch(`${api}/oidc/auth`, { headers: { authorization: `Bearer ${registered.token}` } });
+
+  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: registered.state, nonce: registered.state }), "eva");
+  const { action, fields } = formOf(page.html, page.url);
+  const posted = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer }, body: new URLSearchParams(fields) });
+  assert.deepEqual([posted.status, posted.headers.get("location")], [303, `${consign}/continue`]);
+  const [cookie] = posted.headers.getSetCookie().filter((line) => /confirmation=/.test(line));
+  assert.match(cookie, /HttpOnly/);
+  assert.match(cookie, /SameSite=Strict/);
+  assert.match((await fetch(posted.headers.get("location") ?? "")).headers.get("content-security-policy") ?? "", /frame-ancestors 'none'/);
+  assert.equal((await pickUp()).status, 401);
+
+  // What the page does in the person's browser.
+  const own = { cookie: cookie.split(";")[0], origin: consign, "sec-fetch-site": "same-origin" };
+  const waiting = await fetch(`${api}/oidc/auth/confirmation`, { headers: own });
+  assert.equal((await waiting.json()).address, "eva@example.org");
+  assert.equal((await pickUp()).status, 401);
+  const goes = await fetch(`${api}/oidc/auth/confirmation`, { method: "POST", headers: own });
+  assert.deepEqual([goes.status, await goes.json()], [200, { redirectUrl: `${consign}/login?x=2` }]);
+  const claimed = await pickUp();
+  assert.equal(claimed.status, 200);
+  assert.equal(claims((await claimed.json()).token).email, "eva@example.org");
+  assert.equal((await pickUp()).status, 403);
+});
+
 test("form post: the address may change, the person stays", async () => {
   provider.people.set("kim", { email: "kim@example.org", email_verified: true, name: "Kim" });
   const first = claims(await signInByForm(someone(), "kim"));

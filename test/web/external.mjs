@@ -2,7 +2,8 @@
 
 import { startProvider } from "../oidc/provider.mjs";
 import { organization } from "./invitations.mjs";
-import { api, base, equal, person, picture, settled, test, visitor } from "./kit.mjs";
+import { api, base, consign, equal, person, picture, settled, test, visitor } from "./kit.mjs";
+import { judge } from "./looks.mjs";
 
 const issuer = `http://127.0.0.1:${process.env.IDP_PORT}`;
 
@@ -28,6 +29,17 @@ async function atProvider(p, login) {
   await p.getByRole("button", { name: "Continue" }).click();
 }
 
+/**
+ * Waits for the page that asks the person, and presses a button. Over http the browser does not send the cookie of the beginning with the
+ * provider's post, as if another browser had begun the sign-in.
+ */
+async function answer(p, button, host = new URL(base).hostname) {
+  await p.waitForURL(`${base}/continue`);
+  await p.getByText(`Signs in at ${host}`).waitFor();
+  await judge(p, "the page that asks");
+  await p.getByRole("button", { name: button }).click();
+}
+
 export async function externalTests() {
   await test("sign in with an external provider", async () => {
     const { body } = await api("GET", "/id/v3/environment");
@@ -36,6 +48,7 @@ export async function externalTests() {
       idp.people.set("frieda", { email: "frieda@elsewhere.example", email_verified: true, name: "Frieda Fern" });
       const p = await atSignIn();
       await atProvider(p, "frieda");
+      await answer(p, "Continue");
       await p.waitForURL("**/account");
       equal(await p.getByLabel("Name", { exact: true }).inputValue(), "Frieda Fern", "name");
       await p.goto(`${base}/organization`);
@@ -54,8 +67,24 @@ export async function externalTests() {
       idp.people.set("nora", { email: "nora@elsewhere.example", email_verified: true, name: "Nora New" });
       const n = await atSignIn(fern.at);
       await atProvider(n, "nora");
+      await picture(n, "continue", "A sign-in that began elsewhere asks first.");
+      await answer(n, "Continue", new URL(fern.at).hostname);
       await n.waitForURL(`${fern.at}/account`);
       equal(await n.getByLabel("Name", { exact: true }).inputValue(), "Nora New", "name at the organization's host");
+
+      // A member is not asked at the organization's own host: its cookie shows that it is the same browser.
+      consign("org", "member", fern.uid, "nora@elsewhere.example", "--roles", "Service.Transfer.Use");
+      const m = await atSignIn(fern.at);
+      await atProvider(m, "nora");
+      await m.waitForURL(`${fern.at}/account`);
+
+      const no = await atSignIn();
+      idp.people.set("vic", { email: "vic@elsewhere.example", email_verified: true, name: "Vic" });
+      await atProvider(no, "vic");
+      await answer(no, "This wasn’t me");
+      await no.getByText("Nobody was signed in").waitFor();
+      await no.reload();
+      await no.getByText("This sign-in is over.").waitFor();
     } finally {
       await idp.stop();
     }

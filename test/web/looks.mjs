@@ -46,6 +46,11 @@ const strangers = (w) => [
     await p.locator("form [type=submit]").click();
     await p.waitForSelector("[name=code]");
   }],
+  ["continue", "/continue", async (p) => { // external.mjs has the real sign-in
+    await p.route("**/oidc/auth/confirmation", (route) => route.fulfill({ json: { name: "Nora New", address: "nora@elsewhere.example", host: "files.fern.example", organization: "Fern Works" } }));
+    await p.reload();
+    await p.getByRole("button", { name: "Continue" }).waitFor();
+  }],
   ["signup", "/signup"],
   ["reset", "/reset"],
   ["reset-sent", "/reset", async (p) => {

@@ -9,7 +9,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
-	"github.com/consign-dev/consign/internal/token"
 )
 
 // external returns the client of an external login. A new person gets the browser's locale.
@@ -64,90 +63,6 @@ func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	})
 	if err != nil {
 		return h.setHomeHost(w, err, "/oidc/auth/code")
-	}
-	return h.respondSignedIn(w, r, signedIn)
-}
-
-type preflightRequest struct {
-	RedirectURL string `json:"redirectUrl"`
-}
-
-type preflightResponse struct {
-	State string     `json:"state"`
-	Token string     `json:"token"`
-	Kind  token.Kind `json:"kind"`
-}
-
-// registerState handles POST /oidc/auth.
-func (h *Handler) registerState(w http.ResponseWriter, r *http.Request) error {
-	var in preflightRequest
-	if err := strictjson.Decode(r, &in); err != nil {
-		return err
-	}
-	p, err := h.service.RegisterExternal(r.Context(), httpapi.Client(r.Context()), in.RedirectURL)
-	if err != nil {
-		return err
-	}
-	http.SetCookie(w, h.preflight(p))
-	return httpapi.JSON(w, http.StatusOK, preflightResponse{p.State, p.Token, token.KindPreflight})
-}
-
-// preflightCookie is the cookie that binds a login by form post to its browser (contract 3.14).
-const preflightCookie = "preflight"
-
-// preflight returns the cookie of a registered state. The provider's form post is a request from another site, so the
-// cookie is SameSite=None; browsers accept that from https only.
-func (h *Handler) preflight(p service.Preflight) *http.Cookie {
-	site := http.SameSiteNoneMode
-	if !h.secure {
-		site = http.SameSiteLaxMode
-	}
-	c := httpapi.HostCookie(preflightCookie, p.Binding, h.secure, site)
-	c.Expires = p.ExpiresAt
-	return c
-}
-
-// storeFormPost handles POST /oidc/auth/form. A page of the provider makes the browser send it.
-func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
-	form, err := strictjson.DecodeForm(r)
-	if err != nil {
-		return err
-	}
-	var problems fault.Problems
-	in := service.FormPost{
-		State: orEmpty(queryOne(form, &problems, "state")), IDToken: orEmpty(queryOne(form, &problems, "id_token")),
-		SessionState: orEmpty(queryOne(form, &problems, "session_state")), User: orEmpty(queryOne(form, &problems, "user")),
-		Error: orEmpty(queryOne(form, &problems, "error")),
-	}
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	if c, err := r.Cookie(httpapi.HostCookieName(preflightCookie, h.secure)); err == nil {
-		in.Binding = c.Value
-	}
-	location, err := h.service.StoreExternal(r.Context(), h.external(r), in)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Referrer-Policy", "no-referrer") // the location may have a claim
-	http.Redirect(w, r, location, http.StatusSeeOther)
-	return nil
-}
-
-// claimState handles GET /oidc/auth.
-func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
-	var problems fault.Problems
-	claim := queryOne(r.URL.Query(), &problems, "claim")
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	var signedIn service.SignedIn
-	err := h.guess(w, r, func() (err error) {
-		signedIn, err = h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State, orEmpty(claim))
-		return err
-	})
-	if err != nil {
-		return h.setHomeHost(w, err, "/oidc/auth")
 	}
 	return h.respondSignedIn(w, r, signedIn)
 }

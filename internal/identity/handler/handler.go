@@ -55,6 +55,7 @@ type Handler struct {
 	catalog     *i18n.Catalog
 	secure      bool   // cookies are Secure
 	cookie      string // name of the session cookie
+	publicHost  string // PUBLIC_URL's
 	base        string
 	discovered  discoveryResponse
 	avatarBytes int
@@ -70,7 +71,7 @@ func New(o Options) *Handler {
 	secure := httpapi.SecureCookies(o.PublicURL)
 	return &Handler{
 		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events, exports: exports{write: o.Export},
-		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
+		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), publicHost: hosts.Normalize(o.PublicURL.Hostname()), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 		devices:           devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
 		verifyAskerBucket: askerBucket(verifyMailBucket, o.NetworkShare), resetAskerBucket: askerBucket(resetMailBucket, o.NetworkShare),
@@ -213,6 +214,10 @@ func (h *Handler) externalRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/oidc/auth/code", Auth: anyone, Handler: h.logInCode},
 		{Method: "POST", Pattern: "/oidc/auth", Auth: anyone, Handler: h.registerState},
 		{Method: "POST", Pattern: "/oidc/auth/form", Auth: anyone, Produces: browser, Handler: h.storeFormPost},
+		{Method: "GET", Pattern: returnPath + "{key}", Auth: anyone, Produces: browser, Handler: h.returnFormPost, Once: true},
+		{Method: "GET", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.getConfirmation},
+		{Method: "POST", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.confirmLogin},
+		{Method: "DELETE", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.refuseLogin},
 		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState, Once: true},
 		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Produces: browser, Handler: h.logOutExternal, Once: true},
 	}

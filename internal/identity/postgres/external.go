@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -67,78 +66,6 @@ func (s *Store) InsertExternalToken(ctx context.Context, fingerprint []byte, exp
 	return database.Changed(ctx, s.q, "accept external token", identity.ErrExternalToken.With("token: was used already; sign in again"), `
 		INSERT INTO identity.external_tokens (fingerprint, expires_at) VALUES ($1, $2)
 		ON CONFLICT ON CONSTRAINT external_tokens_pkey DO NOTHING`, fingerprint, expires)
-}
-
-// InsertExternalLogin registers the state of a login by form post until expires. bindingHash is the hash of the cookie
-// that the browser gets when it begins the login.
-func (s *Store) InsertExternalLogin(ctx context.Context, stateHash, bindingHash []byte, redirectURL string, expires time.Time) error {
-	_, err := database.Exec(ctx, s.q, "register external login", `
-		INSERT INTO identity.external_logins (state_hash, binding_hash, redirect_url, expires_at, forget_at) VALUES ($1, $2, $3, $4, $4)`,
-		stateHash, bindingHash, redirectURL, expires)
-	return err
-}
-
-// ExternalBinding binds a form post and its claim to the browser that began the login (contract 3.14).
-type ExternalBinding struct {
-	Redirect    string // redirect URL
-	BindingHash []byte // hash of the cookie of the browser that began the login
-}
-
-// ExternalBinding returns the binding of a state that waits for its form post.
-// Errors: identity.ErrExternalState.
-func (s *Store) ExternalBinding(ctx context.Context, stateHash []byte, now time.Time) (ExternalBinding, error) {
-	return database.One[ExternalBinding](ctx, s.q, "find external login", identity.ErrExternalState, `
-		SELECT redirect_url AS redirect, coalesce(binding_hash, '') AS binding_hash FROM identity.external_logins WHERE state_hash = $1 AND stored_at IS NULL AND expires_at > $2`, stateHash, now)
-}
-
-// ExternalLogin is the result of a form post: the person who logged in at the provider.
-type ExternalLogin struct {
-	Person      id.Person
-	ExternalSID string // empty: the provider named none
-}
-
-// StoreExternalLogin stores the result of a form post, once. It can be claimed until claimBefore, while the person's
-// epoch is unchanged. claimHash is the hash of the secret that the claim must present. It is nil when the browser that
-// began the login posted the form: then the claim needs no secret.
-// Errors: identity.ErrExternalState.
-func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, claimHash []byte, now, claimBefore time.Time) error {
-	return database.Changed(ctx, s.q, "store external login", identity.ErrExternalState, `
-		UPDATE identity.external_logins e
-		SET stored_at = $4, person = p.uid, person_epoch = p.epoch, external_sid = $3, forget_at = greatest(e.expires_at, $5::timestamptz),
-		    claim_hash = $6, bound = $6::bytea IS NULL
-		FROM identity.persons p
-		WHERE e.state_hash = $1 AND e.stored_at IS NULL AND e.expires_at > $4 AND p.uid = $2 AND p.deleted_at IS NULL`,
-		stateHash, l.Person, database.Null(l.ExternalSID), now, claimBefore, claimHash)
-}
-
-// ClaimExternalLogin returns the result of a form post that was stored after since. Of parallel claims one succeeds.
-// Unless the login is bound, claimHash must equal the stored hash. The timing of the comparison reveals nothing about
-// the claim, because hashes are compared.
-// Errors: identity.ErrExternalClaimed; identity.ErrExternalClaim;
-// identity.ErrExternalPending, also when the person's sessions have ended since the form post.
-func (s *Store) ClaimExternalLogin(ctx context.Context, stateHash, claimHash []byte, now, since time.Time) (ExternalLogin, error) {
-	l, err := database.One[ExternalLogin](ctx, s.q, "claim external login", identity.ErrExternalPending, `
-		UPDATE identity.external_logins e SET claimed_at = $2
-		FROM identity.persons p
-		WHERE e.state_hash = $1 AND e.stored_at > $3 AND e.claimed_at IS NULL AND (e.bound OR e.claim_hash = $4)
-		  AND p.uid = e.person AND p.epoch = e.person_epoch AND p.deleted_at IS NULL
-		RETURNING e.person, coalesce(e.external_sid, '') AS external_sid`, stateHash, now, since, claimHash)
-	if !errors.Is(err, identity.ErrExternalPending) {
-		return l, err
-	}
-	state, failed := database.Scalar[string](ctx, s.q, "check external login", identity.ErrExternalPending, `
-		SELECT CASE WHEN claimed_at IS NOT NULL THEN 'claimed'
-		            WHEN stored_at > $2 AND NOT bound AND claim_hash IS DISTINCT FROM $3 THEN 'unbound' ELSE 'pending' END
-		FROM identity.external_logins WHERE state_hash = $1`, stateHash, since, claimHash)
-	switch {
-	case failed != nil:
-		return l, failed
-	case state == "claimed":
-		return l, identity.ErrExternalClaimed
-	case state == "unbound":
-		return l, identity.ErrExternalClaim
-	}
-	return l, err
 }
 
 // LockExternalSessions locks, in the order of their uids, the persons with sessions that are tied to a provider's

@@ -158,10 +158,11 @@ func (s *Store) PersonExists(ctx context.Context, p id.Person) (bool, error) {
 		SELECT EXISTS (SELECT FROM identity.persons WHERE uid = $1 AND deleted_at IS NULL)`, p)
 }
 
-// Hostnames returns every hostname of the organization that a person is a member of, else of the given organization.
-func (s *Store) Hostnames(ctx context.Context, p id.Person, otherwise id.Organization) ([]string, error) {
-	return database.Scalar[[]string](ctx, s.q, "list hostnames", nil, `
-		SELECT ARRAY(SELECT host FROM identity.hosts
-		             WHERE organization = coalesce((SELECT organization FROM identity.memberships WHERE person = $1), $2)
-		             ORDER BY host)`, p, database.Null(otherwise))
+// ActiveHost returns the active hostname of the organization that a person is a member of, else of the given organization. It
+// is empty without one.
+func (s *Store) ActiveHost(ctx context.Context, p id.Person, otherwise id.Organization) (string, error) {
+	return database.Scalar[string](ctx, s.q, "find active hostname", nil, `
+		SELECT coalesce((SELECT host FROM identity.hosts
+		                 WHERE active AND organization = coalesce((SELECT organization FROM identity.memberships WHERE person = $1), $2)), '')`,
+		p, database.Null(otherwise))
 }

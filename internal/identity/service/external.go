@@ -1,14 +1,11 @@
-// Logins at external providers: code, implicit, form post, claim, and front-channel logout.
+// Logins at external providers: code, implicit, and front-channel logout.
 
 package service
 
 import (
 	"context"
-	"crypto/subtle"
 	"errors"
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -16,7 +13,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
-	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -164,166 +160,6 @@ func (s *Service) externalError(ctx context.Context, err error) error {
 		s.log.WarnContext(ctx, "identity provider unreachable", "error", err)
 	}
 	return public.With(e.Detail).Because(err)
-}
-
-// Preflight is a registered form post.
-type Preflight struct {
-	State string // the client sends it to the provider as state and as nonce
-	Token string // preflight token, which claims the login after the form post
-
-	Binding   string // the value of the cookie that binds the login to the browser
-	ExpiresAt time.Time
-}
-
-// RegisterExternal begins a login by form post. After the post the browser is redirected to redirectURL.
-// Errors: fault.ErrInvalid, identity.ErrRedirectURI.
-func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirectURL string) (Preflight, error) {
-	if redirectURL == "" {
-		return Preflight{}, fault.ErrInvalid.With("redirectUrl: is required")
-	}
-	err := s.checkRedirect(ctx, id.Person{}, c.Host, redirectURL)
-	if errors.Is(err, identity.ErrRedirectURI) {
-		err = identity.ErrRedirectURI.With("redirectUrl: must be an https address on a hostname of the organization or one the operator allows")
-	}
-	if err != nil {
-		return Preflight{}, err
-	}
-	now, state, binding := s.now(), seal.NewKey(), seal.NewKey()
-	expires := now.Add(s.issuer.Lifetimes().Preflight)
-	if err := s.store.InsertExternalLogin(ctx, seal.Hash(state), seal.Hash(binding), redirectURL, expires); err != nil {
-		return Preflight{}, err
-	}
-	raw, err := s.issuer.Issue(ctx, token.KindPreflight, token.Claims{State: state, JTI: id.New[id.Token](), IssuedAt: now, ExpiresAt: expires})
-	return Preflight{State: state, Token: raw, Binding: binding, ExpiresAt: expires}, err
-}
-
-// FormPost is the form that the browser posts on the provider's behalf.
-type FormPost struct {
-	State        string
-	IDToken      string
-	SessionState string // the provider's session, for an ID token without sid
-	User         string // Apple's JSON with the name, sent at the first login only
-	Error        string // why the provider sends no ID token
-	Binding      string // the cookie of the browser that began the login; empty: another browser, or one without cookies
-}
-
-// StoreExternal takes a form post and returns the registered redirect URL, with the query parameter error if the login
-// failed. After a failure the state stays registered, so that the person can try again. Without the right binding the URL
-// has the query parameter claim, which ClaimExternal then requires. So the preflight token alone is not enough to claim the
-// login of another browser (contract 3.14).
-// Errors: fault.ErrInvalid, identity.ErrExternalState.
-func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost) (location string, err error) {
-	if in.State == "" {
-		return "", fault.ErrInvalid.With("state: is required")
-	}
-	state := seal.Hash(in.State)
-	registered, err := s.store.ExternalBinding(ctx, state, s.now())
-	if err != nil {
-		return "", err
-	}
-	location = registered.Redirect
-	if in.Error != "" {
-		return withParameter(location, "error", in.Error)
-	}
-	if in.IDToken == "" {
-		return "", fault.ErrInvalid.With("id_token: is required")
-	}
-	claim := ""
-	if s.settings.ExternalBinding && subtle.ConstantTimeCompare(seal.Hash(in.Binding), registered.BindingHash) == 0 {
-		claim = seal.NewKey()
-	}
-	ext, err := s.external.Verify(ctx, in.IDToken, oidc.Expectation{Nonce: in.State})
-	if err != nil {
-		err = s.externalError(ctx, err)
-	} else {
-		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, ext, claim) })
-	}
-	for _, w := range errorWords {
-		if errors.Is(err, w.err) {
-			return withParameter(location, "error", w.word)
-		}
-	}
-	if err != nil {
-		return "", retryIfDeleted(err)
-	}
-	if claim != "" {
-		return withParameter(location, "claim", claim)
-	}
-	return location, nil
-}
-
-// storeExternal stores the login of an external identity. An empty claim marks the login as bound.
-func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, ext oidc.Identity, claim string) error {
-	if err := acceptOnce(ctx, tx, ext); err != nil {
-		return err
-	}
-	if ext.Name == "" {
-		ext.Name = oidc.UserName(in.User)
-	}
-	person, err := s.federate(ctx, tx, from, ext)
-	if err != nil {
-		return err
-	}
-	l := postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID}
-	if l.ExternalSID == "" && text.Line(in.SessionState, identity.MaxExternalSID) == nil {
-		l.ExternalSID = in.SessionState
-	}
-	var claimHash []byte
-	if claim != "" {
-		claimHash = seal.Hash(claim)
-	}
-	now := s.now()
-	return tx.StoreExternalLogin(ctx, seal.Hash(in.State), l, claimHash, now, now.Add(identity.ExternalClaimTime))
-}
-
-// errorWords are the values of the query parameter error in the redirect after a failed form post.
-var errorWords = []struct {
-	err  error
-	word string
-}{
-	{identity.ErrExternalToken, "invalid_token"},
-	{identity.ErrExternalEmail, "email_not_verified"},
-	{identity.ErrExternalAddressInUse, "email_in_use"},
-	{identity.ErrExternalMember, "user_limit_reached"},
-	{identity.ErrExternalUnreachable, "temporarily_unavailable"},
-}
-
-// withParameter appends a query parameter to a URL that checkRedirect has accepted.
-func withParameter(location, name, value string) (string, error) {
-	u, err := url.Parse(location)
-	if err != nil {
-		return "", err
-	}
-	if u.RawQuery != "" {
-		u.RawQuery += "&"
-	}
-	u.RawQuery += name + "=" + url.QueryEscape(printable(value, identity.MaxExternalSID))
-	return u.String(), nil
-}
-
-// ClaimExternal exchanges a preflight token for the ID token of the person who logged in, once and within
-// identity.ExternalClaimTime of the form post. state is that of the preflight token, claim the parameter of the redirect,
-// empty without one.
-// Errors: identity.ErrExternalPending, identity.ErrExternalClaimed; identity.ErrExternalClaim and *identity.WrongHost,
-// after which the login can still be claimed.
-func (s *Service) ClaimExternal(ctx context.Context, from External, state, claim string) (SignedIn, error) {
-	var session begun
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		now := s.now()
-		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(state), seal.Hash(claim), now, now.Add(-identity.ExternalClaimTime))
-		if err != nil {
-			return err
-		}
-		session, err = s.beginExternal(ctx, tx, from, l)
-		return err
-	})
-	if errors.Is(err, identity.ErrPersonNotFound) {
-		err = identity.ErrExternalPending.Because(err)
-	}
-	if err != nil {
-		return SignedIn{}, err
-	}
-	return s.signedIn(ctx, session)
 }
 
 // LogoutExternal ends every session that belongs to a provider's session (front-channel logout). With an issuer it ends

@@ -89,7 +89,6 @@ type Settings struct {
 	NewTransfers      ratelimit.Limit // newTransferLimit and newTransferDrainRate of the free organization's plan
 	BaseDomain        string          // organizations can choose hostnames below it; empty: none
 	Providers         []oidc.Client   // external providers listed in the client environment; may be empty
-	ExternalBinding   bool            // a login by form post is bound to the browser that began it (contract 3.14)
 	ProviderRedirect  string          // oidcSettings.redirectUrl: the redirect_uri of every code exchange
 	Provider          agreement.Facts // the provider's part of contractual documents
 }

@@ -231,8 +231,8 @@ func (s *Service) PickUpToken(ctx context.Context, caller token.Caller, verifier
 	return s.idToken(ctx, t)
 }
 
-// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost and names below it (RFC 6761, section 6.3), at a hostname of the person's
-// organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in RedirectOrigins.
+// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost and names below it (RFC 6761, section 6.3), at the active hostname of the
+// person's organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in RedirectOrigins.
 // Errors: identity.ErrRedirectURI.
 func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost hosts.Host, raw string) error {
 	u, err := url.Parse(raw)
@@ -252,11 +252,11 @@ func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost ho
 	if allowed {
 		return nil
 	}
-	names, err := s.store.Hostnames(ctx, p, requestHost.Organization)
+	active, err := s.store.ActiveHost(ctx, p, requestHost.Organization)
 	if err != nil {
 		return err
 	}
-	for _, name := range append(names, s.settings.PublicURL.Hostname()) {
+	for _, name := range []string{active, s.settings.PublicURL.Hostname()} {
 		home, err := url.Parse(s.hosts.URL(name, ""))
 		if err != nil {
 			continue

@@ -158,22 +158,18 @@ function Providers({ onToken }) {
     if (!token) return;
     session.removeItem(preflight);
     const here = new URL(location.href);
-    const refused = here.searchParams.get("error");
-    const claim = here.searchParams.get("claim");
-    here.searchParams.delete("claim");
-    if (claim) history.replaceState(history.state, "", here);
-    if (refused) {
+    if (here.searchParams.has("error")) {
       setReturned(T("The other service didn’t sign you in."));
       return;
     }
-    call("GET", `${identity}/oidc/auth?${new URLSearchParams(claim ? { claim } : {})}`, { token }).then(({ body }) => onToken(body.token), (error) => {
-      if (error.status !== 401) setReturned(error.message); // 401: the person did not complete the sign-in there
+    call("GET", `${identity}/oidc/auth`, { token }).then(({ body }) => onToken(body.token), (error) => {
+      if (error.alternate) location.assign(elsewhere(error.alternate, "")); // the organization's own host, where the sign-in begins again
+      else if (error.status !== 401) setReturned(error.message); // 401: the person did not complete the sign-in there
     });
   }, []);
   const go = useAction(async (client) => {
     const back = new URL(location.href);
     back.searchParams.delete("error");
-    back.searchParams.delete("claim");
     const { body } = await call("POST", `${identity}/oidc/auth`, { json: { redirectUrl: back.href } });
     session.setItem(preflight, body.token);
     const url = new URL(authorize[client.type](client.issuer));
