@@ -201,7 +201,7 @@ export const access = async (person) => (await api("POST", "/id/v3/auth/access",
 /** Opens a browser in which a person is signed in until it is closed. */
 export async function signedIn(person, options) {
   const context = await visitor(options), token = await idToken(person);
-  const response = await context.request.post(`${base}/id/v3/auth/session`, { headers: { Authorization: `Bearer ${token}`, Origin: base }, data: { stay: false } });
+  const response = await context.request.post(`${base}/id/v3/auth/session`, { headers: { Authorization: `Bearer ${token}`, Origin: base, "Sec-Fetch-Site": "same-origin" }, data: { stay: false } });
   if (!response.ok()) throw new Error(`POST /auth/session: ${response.status()} ${await response.text()}`);
   const of = JSON.parse(Buffer.from(token.split(".")[1], "base64url"));
   const organization = Object.entries(of).find(([claim]) => claim.endsWith("/org_id"))?.[1] ?? "";
