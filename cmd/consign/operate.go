@@ -89,7 +89,11 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			secrets, webhooks, err := a.Identity.Reseal(ctx)
+			secrets, err := a.Identity.Reseal(ctx)
+			if err != nil {
+				return err
+			}
+			webhooks, err := a.Webhooks.Reseal(ctx)
 			if err != nil {
 				return err
 			}

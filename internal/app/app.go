@@ -37,6 +37,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
+	webhookservice "github.com/consign-dev/consign/internal/webhook/service"
 )
 
 // Options are the inputs of New besides the configuration. Most are for tests; the zero value serves with the real clock.
@@ -70,6 +71,7 @@ type App struct {
 	Jobs     *jobs.Runner
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
+	Webhooks *webhookservice.Service
 	pictures *imaging.Processor
 	Content  *content.Service // bytes of transfer's objects
 	Proofs   *translog.Log    // the transparency log

@@ -25,6 +25,8 @@ import (
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/metrics"
+	"github.com/consign-dev/consign/internal/outbound"
+	"github.com/consign-dev/consign/internal/outbound/target"
 	"github.com/consign-dev/consign/internal/password"
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -36,8 +38,9 @@ import (
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 	"github.com/consign-dev/consign/internal/web"
-	"github.com/consign-dev/consign/internal/webhook"
-	"github.com/consign-dev/consign/internal/webhook/target"
+	webhookhandler "github.com/consign-dev/consign/internal/webhook/handler"
+	webhookpostgres "github.com/consign-dev/consign/internal/webhook/postgres"
+	webhookservice "github.com/consign-dev/consign/internal/webhook/service"
 )
 
 // buildDomains creates both domains and mounts their routes and the pages.
@@ -52,7 +55,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return identityservice.ResolveHost(ctx, identityStore, name)
 	}, a.config.PublicURL, config.HostsTTL, a.now)
 	a.watchDirectory(identityStore)
-	a.listener.Handle(identitypostgres.WebhookChannel, func(string) { a.Identity.WakeWebhooks() }, nil)
+	a.listener.Handle(webhookpostgres.Channel, func(string) { a.Webhooks.Wake() }, nil)
 	if a.config.BcryptCost < config.SafeBcryptCost {
 		a.log.Warn("CONSIGN_BCRYPT_COST is so low that stolen password hashes are easy to guess; use it for tests only", "cost", a.config.BcryptCost, "least", config.SafeBcryptCost)
 	}
@@ -72,7 +75,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	}
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
-		SlowSearches: a.Transfer.SlowSearches, Webhooks: a.webhookStats, WaitingWebhooks: a.Identity.WaitingWebhooks,
+		SlowSearches: a.Transfer.SlowSearches, Webhooks: a.webhookStats, WaitingWebhooks: a.Webhooks.Waiting,
 		Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
 	return nil
@@ -99,7 +102,7 @@ func (a *App) waitingScans(ctx context.Context) (int64, time.Duration, error) {
 
 // webhookStats counts the attempts of this process to deliver to webhooks, by outcome.
 func (a *App) webhookStats() map[string]int64 {
-	o := a.Identity.WebhookOutcomes()
+	o := a.Webhooks.Outcomes()
 	return map[string]int64{"delivered": o.Delivered, "failed": o.Failed, "dead": o.Dead}
 }
 
@@ -185,15 +188,13 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	if lookupTXT == nil {
 		lookupTXT = net.DefaultResolver.LookupTXT
 	}
-	guard := webhook.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
+	webhooks := webhookpostgres.New(a.DB)
 	a.Identity = identityservice.New(identityservice.Options{
-		Webhooks: identityservice.WebhookOptions{
-			Guard: guard, Sender: webhook.NewSender(guard, a.options.Version, a.now), Copier: target.New(guard, a.options.Version), Exports: a.Transfer,
-		},
 		External: external, Imaging: a.pictures, LookupTXT: lookupTXT,
 		Agreements: agreement.New(catalog), Documents: documents,
 		Store: store, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Hasher: hasher,
-		Hooks: a.Transfer, // enqueues transfer's jobs in the transaction of the change
+		Hooks:    a.Transfer, // enqueues transfer's jobs in the transaction of the change
+		Webhooks: webhooks,
 		Settings: identityservice.Settings{
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
@@ -203,6 +204,11 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
 		},
 		Now: a.now, Log: a.log,
+	})
+	guard := outbound.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
+	a.Webhooks = webhookservice.New(webhookservice.Options{
+		Store: webhooks, Accounts: a.Identity, Transfers: a.Transfer, Guard: guard, Sender: outbound.NewSender(guard, a.options.Version, a.now),
+		Copier: target.New(guard, a.options.Version), Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Now: a.now, Log: a.log,
 	})
 	return nil
 }
@@ -244,7 +250,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})
-	a.API.Mount(c.IdentityBasePath, httpapi.Identity, identityAPI.Routes())
+	webhookAPI := webhookhandler.New(a.Webhooks, httpapi.NewBuckets(limiter), a.hosts, c.IdentityBasePath)
+	a.API.Mount(c.IdentityBasePath, httpapi.Identity, append(identityAPI.Routes(), webhookAPI.Routes()...))
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
 	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(), transferhandler.NewStorage(a.Content, c.StorageEncryption).Routes())

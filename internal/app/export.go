@@ -203,6 +203,13 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 	case !errors.Is(err, transfer.ErrNotFound):
 		return err
 	}
+	webhooks, err := a.Webhooks.OfPerson(ctx, record.UID)
+	if err != nil {
+		return err
+	}
+	for _, w := range webhooks {
+		out.Webhooks = append(out.Webhooks, exportedWebhook{UID: w.UID.String(), URL: w.URL, Events: w.Events, Active: w.Active, CreatedAt: w.CreatedAt})
+	}
 	groups, err := a.Transfer.PersonGroups(ctx, record.UID)
 	if err != nil {
 		return err
@@ -296,9 +303,6 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 			token.Organization = t.Organization.String()
 		}
 		out.APITokens = append(out.APITokens, token)
-	}
-	for _, w := range r.Webhooks {
-		out.Webhooks = append(out.Webhooks, exportedWebhook{UID: w.UID.String(), URL: w.URL, Events: w.Events, Active: w.Active, CreatedAt: w.CreatedAt})
 	}
 	return out
 }

@@ -37,6 +37,9 @@ func TestImportLawForbids(t *testing.T) {
 		{"internal/mail", module + "internal/identity"},
 		{"internal/operator/service", module + "internal/identity/service"},
 		{"internal/transfer/handler", module + "internal/operator"},
+		{"internal/webhook/service", module + "internal/identity"},
+		{"internal/transfer/service", module + "internal/webhook"},
+		{"internal/outbound", module + "internal/webhook"},
 		{"internal/identity/service", module + "internal/identity/handler"},
 		{"internal/identity/postgres", module + "internal/identity/service"},
 		{"internal/transfer/content", module + "internal/transfer/service"},
@@ -99,7 +102,7 @@ func TestModulesAreVerified(t *testing.T) {
 
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
-	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "doctor", "webhook", "target", "idempotency", "testkit", "wire", "consign",
+	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "doctor", "outbound", "target", "idempotency", "testkit", "wire", "consign",
 		"client", "identityapi", "transferapi", "call")
 	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans", "testkit")
 )
@@ -156,7 +159,7 @@ func assembles(p string) bool {
 
 // domain returns the domain of a package, empty if it has none.
 func domain(p string) string {
-	for _, d := range []string{"identity", "transfer", "operator"} {
+	for _, d := range []string{"identity", "transfer", "webhook", "operator"} {
 		if p == "internal/"+d || strings.HasPrefix(p, "internal/"+d+"/") {
 			return d
 		}
@@ -177,7 +180,7 @@ func rank(p string) int {
 		return 3
 	case "postgres":
 		return 2
-	case "identity", "transfer", "operator":
+	case "identity", "transfer", "webhook", "operator":
 		return 0
 	default: // credential, oidc: beside postgres, above the root
 		return 1

@@ -71,7 +71,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		}
 	})
 
-	running.Go(func() error { return a.Identity.RunWebhooks(jobsCtx) })
+	running.Go(func() error { return a.Webhooks.Run(jobsCtx) })
 	running.Go(func() error { return a.Operator.RunSamples(jobsCtx) })
 
 	served := a.serve(ctx, stopFeed)

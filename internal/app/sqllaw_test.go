@@ -12,23 +12,25 @@ import (
 	"testing"
 )
 
-// TestTransferReadsDirectoryOnly checks that no SQL of the transfer domain names a table of identity (schema
+// TestTransferReadsDirectoryOnly checks that no SQL of the domains transfer and webhook names a table of identity (schema
 // identity), and that it joins the views of schema directory.
 func TestTransferReadsDirectoryOnly(t *testing.T) {
 	t.Parallel()
-	statements := sqlOf(t, "../transfer")
-	if len(statements) == 0 {
-		t.Fatal("no SQL was found")
-	}
-	foreign, views := regexp.MustCompile(`(?i)\bidentity\.\w+`), 0
-	for _, s := range statements {
-		if found := foreign.FindString(s); found != "" {
-			t.Errorf("transfer's SQL names %s: it may read the views of schema directory only", found)
+	for _, domain := range []string{"../transfer", "../webhook"} {
+		statements := sqlOf(t, domain)
+		if len(statements) == 0 {
+			t.Fatal("no SQL was found")
 		}
-		views += strings.Count(s, "directory.")
-	}
-	if views == 0 {
-		t.Error("transfer joins no view of schema directory: is this test looking in the right place?")
+		foreign, views := regexp.MustCompile(`(?i)\bidentity\.\w+`), 0
+		for _, s := range statements {
+			if found := foreign.FindString(s); found != "" {
+				t.Errorf("%s: SQL names %s: it may read the views of schema directory only", domain, found)
+			}
+			views += strings.Count(s, "directory.")
+		}
+		if views == 0 {
+			t.Errorf("%s joins no view of schema directory: is this test looking in the right place?", domain)
+		}
 	}
 }
 

@@ -3,8 +3,6 @@
 package identity
 
 import (
-	"time"
-
 	"github.com/consign-dev/consign/internal/fault"
 )
 
@@ -116,8 +114,6 @@ var (
 	ErrFactorFirst = fault.New(403048, "this session began without your second factor; log in again with it")
 	// ErrTooManyAPITokens: the person or the organization has as many API tokens as are allowed.
 	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
-	// ErrTooManyWebhooks: the person or the organization has as many webhooks as are allowed.
-	ErrTooManyWebhooks = fault.New(403054, "there are too many webhooks; delete one first")
 	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
 	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
 	// ErrTooManyPasskeys: the person has ten passkeys.
@@ -159,10 +155,6 @@ var (
 	ErrAuthenticatorNotFound = fault.New(404016, "there is no such authenticator")
 	// ErrAPITokenNotFound: there is no such API token, or it is another person's.
 	ErrAPITokenNotFound = fault.New(404017, "there is no such API token")
-	// ErrWebhookNotFound: there is no such webhook, or it is not the caller's.
-	ErrWebhookNotFound = fault.New(404019, "there is no such webhook")
-	// ErrWebhookDeliveryNotFound: the webhook has no such delivery, or it is no longer in its log.
-	ErrWebhookDeliveryNotFound = fault.New(404020, "the webhook has no such delivery")
 	// ErrConfirmation: this browser has posted no login that waits for a confirmation.
 	ErrConfirmation = fault.New(404021, "no login waits for your confirmation in this browser; sign in again")
 	// ErrUserCode: no program waits with this user code.
@@ -180,9 +172,6 @@ var (
 	ErrAlreadyMember = fault.New(409020, "address: belongs to a member of the organization")
 	// ErrExternalUnreachable: the provider is down, slow or answers with something else.
 	ErrExternalUnreachable = fault.New(409050, "the identity provider cannot be reached at the moment; retry").WithMessage(fault.MessageNotStored)
-
-	// ErrPingsWaiting: MaxPendingPings tests of a webhook wait to be sent.
-	ErrPingsWaiting = fault.ErrOverloaded.With("tests of this webhook are waiting; try again when they have been sent").WithRetryAfter(10 * time.Second)
 
 	// ErrEmailTooOften: a second verification or confirmation within a minute. The specification fixes this code.
 	ErrEmailTooOften = fault.New(429002, "one request per minute is allowed", "retry later")

@@ -1,149 +1,91 @@
-// Package webhook signs messages as Standard Webhooks 1.0 says, and sends them to addresses that people choose. It owns the form of
-// messages and secrets, the pauses between attempts, and the guard against requests to private addresses. It stores nothing: the queue of
-// deliveries is identity's.
+// Package webhook has the types of webhooks and export targets: addresses to which the events of a person, or of the members of an
+// organization, are sent (contract 3.26, 3.28). HTTP, transactions and SQL are in its subpackages; what sends is package outbound.
 package webhook
 
 import (
-	"bytes"
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
-	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"github.com/consign-dev/consign/internal/id"
 )
 
+// Webhook is an address to which the events of a person, or of the members of an organization, are sent (contract 3.26).
+type Webhook struct {
+	UID            id.Webhook
+	Person         id.Person       // zero: of an organization
+	Organization   id.Organization // zero: of a person
+	Kind           string          // KindURL or the kind of an export target
+	URL            string          // of an export target with its kind in front: s3+https://…
+	Username       string          // of an export target
+	Events         []string        // kinds
+	PreviousUntil  *time.Time
+	Active         bool
+	DisabledReason string // empty: not made inactive by the server
+	CreatedAt      time.Time
+	FailingSince   *time.Time
+}
+
+// KindURL is the kind of a webhook that gets messages. Those of the other kinds, of package target, are export targets: they get copies
+// of transfers.
+const KindURL = "url"
+
+// Exports reports whether a webhook is an export target.
+func (w Webhook) Exports() bool { return w.Kind != KindURL }
+
+// The reasons why the server makes a webhook inactive.
 const (
-	timeout    = 10 * time.Second // of an attempt, from the first look-up to the last byte
-	readBytes  = 64 << 10         // of an answer
-	keptAnswer = 1000             // bytes of an answer that are kept
+	DisabledFailing = "FAILING" // no success for FailingTime
+	DisabledGone    = "GONE"    // the receiver answered 410
+
+	// DisabledSecurity: an export target whose maker's sessions were all ended, because somebody else may have made it.
+	DisabledSecurity = "SECURITY"
 )
 
-// The reasons of a failed attempt.
+// Delivery is an event for a webhook, with its last attempt.
+type Delivery struct {
+	UID           id.Message
+	Event         id.Event
+	Kind          string
+	Subject       string
+	State         string
+	Attempts      int
+	CreatedAt     time.Time
+	NextAttemptAt time.Time
+	LastAttemptAt *time.Time
+	Status        *int
+	DurationMs    *int
+	Answer        *string
+	Reason        *string
+}
+
+// The states of a Delivery.
 const (
-	ReasonStatus  = "STATUS"  // the receiver answered, but not with 2xx
-	ReasonAddress = "ADDRESS" // the address leads to a network where webhooks must not lead
-	ReasonTimeout = "TIMEOUT" // no whole answer within 10 s
-	ReasonFailed  = "FAILED"  // no connection, no TLS, or no HTTP
+	DeliveryPending   = "pending"   // waits for its first or next attempt
+	DeliveryDelivered = "delivered" // the receiver answered with 2xx
+	DeliveryDead      = "dead"      // given up; it can be sent again
 )
 
-// Message is a delivery to one receiver.
-type Message struct {
-	ID      string // the same at each attempt
-	URL     string
-	Secrets []string // of NewSecret; the message has a signature of each
-	Body    []byte
-}
+// The reasons of dead deliveries, besides those of package outbound.
+const (
+	ReasonTooMany  = "TOO_MANY" // more than MaxPendingDeliveries waited
+	ReasonDisabled = "DISABLED" // the webhook was made inactive
 
-// Result is the outcome of an attempt.
-type Result struct {
-	Reason     string // empty: delivered
-	Status     int    // 0: no answer
-	Duration   time.Duration
-	Answer     string // the first bytes of the answer's body
-	RetryAfter time.Duration
-}
+	// Of export targets:
+	ReasonEnded     = "ENDED"     // the transfer ended before it was copied
+	ReasonProtected = "PROTECTED" // a password, an address or limits protect the transfer
+	ReasonPersonal  = "PERSONAL"  // not sent to a mailbox; such deliveries are deleted
+)
 
-// Gone reports whether the receiver wants no more messages.
-func (r Result) Gone() bool { return r.Status == http.StatusGone }
+// Ping is the kind of a test, which no feed has.
+const Ping = "PING"
 
-// Sender sends messages. It is safe for concurrent use.
-type Sender struct {
-	guard  *Guard
-	client *http.Client
-	agent  string
-	now    func() time.Time
-}
-
-// NewSender returns a Sender. version is this server's, for User-Agent.
-func NewSender(guard *Guard, version string, now func() time.Time) *Sender {
-	return &Sender{guard: guard, agent: "Consign-Webhooks/" + cmp.Or(version, "dev"), now: now, client: &http.Client{
-		Timeout:       timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{ // no Proxy: the guard must see the receiver's address
-			DialContext: guard.Dial, ForceAttemptHTTP2: true, DisableCompression: true, MaxResponseHeaderBytes: readBytes,
-			TLSHandshakeTimeout: timeout, MaxIdleConnsPerHost: 2, MaxIdleConns: 100, IdleConnTimeout: 30 * time.Second,
-		},
-	}}
-}
-
-// Send makes one attempt. An error means that it was not made.
-func (s *Sender) Send(ctx context.Context, m Message) (Result, error) {
-	request, err := s.request(ctx, m)
-	if err != nil {
-		return Result{}, err
-	}
-	if _, err := s.guard.Check(m.URL); err != nil { // the operator may have changed what is allowed
-		return Result{Reason: ReasonAddress}, nil
-	}
-	begin := time.Now()
-	answer, err := s.client.Do(request)
-	if err != nil {
-		return Result{Reason: Reason(err), Duration: time.Since(begin)}, nil
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, readBytes))
-	r := Result{Status: answer.StatusCode, Duration: time.Since(begin), Answer: Excerpt(body)}
-	switch {
-	case err != nil:
-		r.Reason = Reason(err)
-	case answer.StatusCode < 200 || answer.StatusCode > 299:
-		r.Reason = ReasonStatus
-	}
-	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		r.RetryAfter = time.Duration(min(seconds, 24*60*60)) * time.Second
-	}
-	return r, nil
-}
-
-// request returns the signed request of a message.
-func (s *Sender) request(ctx context.Context, m Message) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, m.URL, bytes.NewReader(m.Body))
-	if err != nil {
-		return nil, fmt.Errorf("request of webhook: %w", err)
-	}
-	at, signatures := s.now(), make([]string, len(m.Secrets))
-	for i, secret := range m.Secrets {
-		key, err := standardwebhooks.NewWebhook(secret)
-		if err != nil {
-			return nil, fmt.Errorf("secret of webhook: %w", err)
-		}
-		if signatures[i], err = key.Sign(m.ID, at, m.Body); err != nil {
-			return nil, fmt.Errorf("sign webhook: %w", err)
-		}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", s.agent)
-	r.Header.Set(standardwebhooks.HeaderWebhookID, m.ID)
-	r.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
-	r.Header.Set(standardwebhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
-	return r, nil
-}
-
-// Reason returns the word for an error of an attempt. It says no more, so that the log of deliveries does not describe the server's network.
-func Reason(err error) string {
-	var network net.Error
-	switch {
-	case errors.Is(err, ErrAddress):
-		return ReasonAddress
-	case errors.As(err, &network) && network.Timeout():
-		return ReasonTimeout
-	}
-	return ReasonFailed
-}
-
-// Excerpt returns the first bytes of an answer as text without control characters.
-func Excerpt(body []byte) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(string(body[:min(len(body), keptAnswer)]), ""))
-}
+// Limits of webhooks (contract 3.26).
+const (
+	MaxOfPerson          = 10   // of a person
+	MaxOfOrganization    = 20   // of an organization
+	MaxPendingDeliveries = 1000 // of a webhook; the oldest beyond become dead
+	LoggedDeliveries     = 100  // of a webhook that are kept: delivered ones, and as many dead ones
+	FailingTime          = 72 * time.Hour
+	MaxPendingPings      = 10             // tests of one webhook
+	SecretOverlap        = 24 * time.Hour // how long a replaced secret signs too
+	MaxTargetLogin       = 500            // bytes of the user and of the password of an export target
+)

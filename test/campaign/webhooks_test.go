@@ -121,7 +121,7 @@ func TestWebhooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	person, err := database.Scalar[id.Person](t.Context(), db.Pool, "person", nil, "SELECT person FROM identity.webhooks LIMIT 1")
+	person, err := database.Scalar[id.Person](t.Context(), db.Pool, "person", nil, "SELECT person FROM webhook.webhooks LIMIT 1")
 	if err != nil {
 		t.Fatal(err)
 	}

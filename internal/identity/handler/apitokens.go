@@ -20,7 +20,7 @@ type apiTokenRequest struct {
 	Mailboxes    []string         `json:"mailboxes"`
 	Expiration   *httpapi.Time    `json:"expirationTimestamp"`
 	Organization *id.Organization `json:"organization"`
-	proofRequest
+	httpapi.ProofRequest
 }
 
 type apiTokenResponse struct {
@@ -76,7 +76,7 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
 	n := service.NewAPIToken{Name: in.Name, Scopes: in.Scopes, Mailboxes: in.Mailboxes}
@@ -86,7 +86,7 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 	if in.Organization != nil {
 		n.Organization = *in.Organization
 	}
-	t, raw, err := h.service.CreateAPIToken(r.Context(), caller(r), n, in.domain())
+	t, raw, err := h.service.CreateAPIToken(r.Context(), caller(r), n, in.Proof())
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,9 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 
 // listAPITokens handles GET /tokens.
 func (h *Handler) listAPITokens(w http.ResponseWriter, r *http.Request) error {
-	o, err := queryOrganization(r)
-	if err != nil {
+	q := httpapi.QueryOf(r)
+	o := httpapi.QueryUID[id.Organization](q, "organization")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	tokens, err := h.service.APITokens(r.Context(), caller(r), o)

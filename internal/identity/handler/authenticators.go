@@ -79,7 +79,7 @@ type authenticatorRequest struct {
 	Type   string  `json:"type"`
 	Name   *string `json:"name"`
 	PubKey *string `json:"pubKey"`
-	proofRequest
+	httpapi.ProofRequest
 }
 
 func (in authenticatorRequest) domain() service.NewAuthenticator {
@@ -92,10 +92,10 @@ func (h *Handler) createAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
-	a, err := h.service.RegisterAuthenticator(r.Context(), caller(r), in.domain(), in.proofRequest.domain())
+	a, err := h.service.RegisterAuthenticator(r.Context(), caller(r), in.domain(), in.Proof())
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (h *Handler) putAuthenticator(w http.ResponseWriter, r *http.Request) error
 	}
 	c := caller(r)
 	if in.PubKey != nil {
-		if err := h.buckets.Take(w, r.Context(), credentialBucket, c.Person.String(), httpapi.Identity); err != nil {
+		if err := h.buckets.Take(w, r.Context(), httpapi.CredentialBucket, c.Person.String(), httpapi.Identity); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func (h *Handler) deleteAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 	if err := credentials.Check(); err != nil {
 		return err
 	}
-	if err := h.buckets.Take(w, r.Context(), credentialBucket, c.Person.String(), httpapi.Identity); err != nil {
+	if err := h.buckets.Take(w, r.Context(), httpapi.CredentialBucket, c.Person.String(), httpapi.Identity); err != nil {
 		return err
 	}
 	idToken, err := h.service.VerifyAuthenticator(r.Context(), c, uid, credentials)

@@ -178,7 +178,7 @@ func (h *Handler) getDeviceLogin(w http.ResponseWriter, r *http.Request) error {
 
 // approveDeviceLogin handles POST /device/{code}/approve.
 func (h *Handler) approveDeviceLogin(w http.ResponseWriter, r *http.Request) error {
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}

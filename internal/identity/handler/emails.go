@@ -47,7 +47,7 @@ func (h *Handler) listEmails(w http.ResponseWriter, r *http.Request) error {
 
 type newEmailRequest struct {
 	Address string `json:"address"`
-	proofRequest
+	httpapi.ProofRequest
 }
 
 // createEmail handles POST /profile/emails.
@@ -60,7 +60,7 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
 	address, err := service.NormalizeAddress("address", in.Address)
@@ -72,7 +72,7 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	}
 	var added identity.Address
 	err = h.verifying(w, r, address, func() (err error) {
-		added, err = h.service.AddEmail(r.Context(), c, address, in.domain())
+		added, err = h.service.AddEmail(r.Context(), c, address, in.Proof())
 		return err
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func (h *Handler) takeInbox(w http.ResponseWriter, r *http.Request, address stri
 
 // deleteEmail handles DELETE /profile/emails/{address}.
 func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (h *Handler) deleteEmail(w http.ResponseWriter, r *http.Request) error {
 
 // makePrimary handles POST /profile/emails/{address}/primary.
 func (h *Handler) makePrimary(w http.ResponseWriter, r *http.Request) error {
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}

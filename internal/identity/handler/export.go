@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 const typeZIP = "application/zip"
@@ -35,12 +36,12 @@ func (e *exports) begin(p id.Person) (end func(), ok bool) {
 
 // getExport handles GET /profile/export. It has no body for a proof, so it needs a recent login.
 func (h *Handler) getExport(w http.ResponseWriter, r *http.Request) error {
-	return h.export(w, r, service.Proof{})
+	return h.export(w, r, token.Proof{})
 }
 
 // createExport handles POST /profile/export.
 func (h *Handler) createExport(w http.ResponseWriter, r *http.Request) error {
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (h *Handler) createExport(w http.ResponseWriter, r *http.Request) error {
 }
 
 // export answers with the caller's data. It streams: an error after the first bytes cuts the connection.
-func (h *Handler) export(w http.ResponseWriter, r *http.Request, proof service.Proof) error {
+func (h *Handler) export(w http.ResponseWriter, r *http.Request, proof token.Proof) error {
 	by := caller(r)
 	end, ok := h.exports.begin(by.Person)
 	if !ok {

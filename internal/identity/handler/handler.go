@@ -115,7 +115,6 @@ var (
 	verifyMailBucket   = ratelimit.Bucket{Name: "verification-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
 	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
 	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
-	credentialBucket   = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(24 * time.Hour / 100)}, By: ratelimit.ByPerson, Essential: true}
 	inviteMailBucket   = ratelimit.Bucket{Name: "invitation-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
 	exportBucket       = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByPerson, Essential: true}
@@ -138,7 +137,7 @@ func asker(r *http.Request, address string) string {
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.deviceRoutes(), h.webhookRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
+	return slices.Concat(h.accountRoutes(), h.profileRoutes(), h.deviceRoutes(), h.externalRoutes(), h.organizationRoutes(), h.publicRoutes())
 }
 
 // accountRoutes holds signup, login, tokens and sessions.

@@ -42,16 +42,14 @@ func (h *Handler) getOperatorSession(w http.ResponseWriter, r *http.Request) err
 
 // createOperatorSession answers with a token for changes.
 func (h *Handler) createOperatorSession(w http.ResponseWriter, r *http.Request) error {
-	var in proofRequest
+	var in httpapi.ProofRequest
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	if in.AuthKey != nil || in.AuthFactor != nil {
-		if err := h.buckets.Take(w, r.Context(), credentialBucket, caller(r).Person.String(), httpapi.Transfer); err != nil {
-			return err
-		}
+	if err := h.buckets.TakeGuess(w, r, in, httpapi.Transfer); err != nil {
+		return err
 	}
-	access, err := h.service.RenewOperatorSession(r.Context(), caller(r), in.domain())
+	access, err := h.service.RenewOperatorSession(r.Context(), caller(r), in.Proof())
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (h *Handler) deleteOrganization(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}

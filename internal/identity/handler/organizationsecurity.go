@@ -10,7 +10,7 @@ import (
 
 type securityRequest struct {
 	MFARequired *bool `json:"mfaRequired"`
-	proofRequest
+	httpapi.ProofRequest
 }
 
 type securityResponse struct {
@@ -30,10 +30,10 @@ func (h *Handler) putSecurity(w http.ResponseWriter, r *http.Request) error {
 	if in.MFARequired == nil {
 		return fault.ErrInvalid.With("mfaRequired: is required")
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
-	if err := h.service.PutSecurity(r.Context(), caller(r), o, *in.MFARequired, in.domain()); err != nil {
+	if err := h.service.PutSecurity(r.Context(), caller(r), o, *in.MFARequired, in.Proof()); err != nil {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, securityResponse{MFARequired: *in.MFARequired})

@@ -42,7 +42,7 @@ func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {
 
 // deleteProfile handles DELETE /profile.
 func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
-	proof, err := h.proof(w, r)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
 	if err != nil {
 		return err
 	}

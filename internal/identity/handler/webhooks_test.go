@@ -20,10 +20,11 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/webhook"
+	webhookservice "github.com/consign-dev/consign/internal/webhook/service"
 )
 
 // receiver is a program that gets webhooks.
@@ -150,19 +151,19 @@ func TestWebhook(t *testing.T) {
 	rotated := ann.Post(path+"/rotate", nil).Want(http.StatusOK)
 	ping := ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
 	m = r.wait(t, 2)[1]
-	if m.Type != identity.WebhookPing || m.id != ping.String("uid") {
+	if m.Type != webhook.Ping || m.id != ping.String("uid") {
 		t.Errorf("the test is %s", m.body)
 	}
 	m.verify(t, made.String("secret"))
 	m.verify(t, rotated.String("secret"))
-	s.Clock.Advance(identity.WebhookOverlap)
+	s.Clock.Advance(webhook.SecretOverlap)
 	ann = ann.Login()
 	ann.Post(path+"/deliveries/"+m.id+"/send", nil).Want(http.StatusAccepted)
 	again := r.wait(t, 3)[2]
 	if again.id != m.id || !bytes.Equal(again.body, m.body) || strings.Contains(again.header.Get("webhook-signature"), " ") {
 		t.Errorf("sent again: %s %s, before: %s %s", again.header, again.body, m.header, m.body)
 	}
-	ann.Post(path+"/deliveries/"+id.New[id.Message]().String()+"/send", nil).WantError(identity.ErrWebhookDeliveryNotFound)
+	ann.Post(path+"/deliveries/"+id.New[id.Message]().String()+"/send", nil).WantError(webhook.ErrDeliveryNotFound)
 
 	paused := hook(r.URL, events.TransferReceived)
 	paused["active"] = false
@@ -171,18 +172,18 @@ func TestWebhook(t *testing.T) {
 	ann.Put(path, hook(r.URL, events.TransferRevoked)).Want(http.StatusOK)
 	happen(t, s, ann, 1)
 	ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
-	if got := r.wait(t, 4); got[3].Type != identity.WebhookPing {
+	if got := r.wait(t, 4); got[3].Type != webhook.Ping {
 		t.Errorf("a paused webhook got %s", got[3].body)
 	}
 	r.mu.Lock() // the receiver does not answer
-	for range identity.MaxPendingPings {
+	for range webhook.MaxPendingPings {
 		ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
 	}
-	ann.Post(path+"/ping", nil).WantError(identity.ErrPingsWaiting)
+	ann.Post(path+"/ping", nil).WantError(webhook.ErrPingsWaiting)
 	r.mu.Unlock()
 	ann.Delete(path).Want(http.StatusNoContent)
-	ann.Get(path).WantError(identity.ErrWebhookNotFound)
-	ann.Delete(path).WantError(identity.ErrWebhookNotFound)
+	ann.Get(path).WantError(webhook.ErrNotFound)
+	ann.Delete(path).WantError(webhook.ErrNotFound)
 }
 
 // TestWebhookOfOthers: nobody else sees or changes a webhook, and a program needs the scope.
@@ -191,12 +192,12 @@ func TestWebhookOfOthers(t *testing.T) {
 	s := hooked(t)
 	ann, eve := s.SignUp("ann@example.com"), s.SignUp("eve@example.com")
 	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated).String("uid")
-	eve.Get(path).WantError(identity.ErrWebhookNotFound)
-	eve.Put(path, hook("https://evil.example.com/", events.TransferReceived)).WantError(identity.ErrWebhookNotFound)
-	eve.Delete(path).WantError(identity.ErrWebhookNotFound)
-	eve.Get(path + "/deliveries").WantError(identity.ErrWebhookNotFound)
+	eve.Get(path).WantError(webhook.ErrNotFound)
+	eve.Put(path, hook("https://evil.example.com/", events.TransferReceived)).WantError(webhook.ErrNotFound)
+	eve.Delete(path).WantError(webhook.ErrNotFound)
+	eve.Get(path + "/deliveries").WantError(webhook.ErrNotFound)
 	for _, call := range []string{"/rotate", "/ping", "/deliveries/" + id.New[id.Message]().String() + "/send"} {
-		eve.Post(path+call, nil).WantError(identity.ErrWebhookNotFound)
+		eve.Post(path+call, nil).WantError(webhook.ErrNotFound)
 	}
 	reader, _ := apiToken(ann, reading("Archive"))
 	reader.Get(path).WantError(token.ErrScope)
@@ -210,7 +211,7 @@ func TestWebhookOfOthers(t *testing.T) {
 	of := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", shared).Want(http.StatusCreated).String("uid")
 	eve.Post(s.Identity+"/webhooks", shared).WantError(identity.ErrNotMember)
 	eve.Get(s.Identity + "/webhooks?organization=" + organization).WantError(identity.ErrNotMember)
-	eve.Get(of).WantError(identity.ErrWebhookNotFound)
+	eve.Get(of).WantError(webhook.ErrNotFound)
 	if list := ann.Get(s.Identity + "/webhooks?organization=" + organization).Want(http.StatusOK); len(list.Value("webhooks").([]any)) != 1 {
 		t.Errorf("the list is %s", list.Body)
 	}
@@ -229,10 +230,10 @@ func TestWebhookMembers(t *testing.T) {
 	} {
 		ann.Post(s.Identity+"/webhooks", body).WantError(fault.ErrInvalid)
 	}
-	for range identity.MaxWebhooks {
+	for range webhook.MaxOfPerson {
 		ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated)
 	}
-	ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).WantError(identity.ErrTooManyWebhooks)
+	ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).WantError(webhook.ErrTooMany)
 }
 
 // TestWebhookOfOrganization: an event of several members is one message; who is no member causes none.
@@ -251,7 +252,7 @@ func TestWebhookOfOrganization(t *testing.T) {
 		t.Errorf("got %s", m.body)
 	}
 	ann.Delete(s.Identity + "/organizations/" + organization).Want(http.StatusNoContent)
-	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM identity.webhooks"); err != nil || n != 0 {
+	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil || n != 0 {
 		t.Errorf("%d webhooks of a deleted organization, %v", n, err)
 	}
 }
@@ -277,11 +278,11 @@ func TestWebhookFails(t *testing.T) {
 				Attempts int
 				Next     time.Time
 				Reason   *string
-			}](t.Context(), s.App.DB.Pool, "delivery", nil, "SELECT state, attempts, next_attempt_at AS next, reason FROM identity.webhook_deliveries")
+			}](t.Context(), s.App.DB.Pool, "delivery", nil, "SELECT state, attempts, next_attempt_at AS next, reason FROM webhook.deliveries")
 			state.State, state.Attempts, state.Next = got.State, got.Attempts, got.Next
-			return err == nil && got.Attempts == n && got.Reason != nil && (got.State == identity.DeliveryDead || got.Next.Sub(s.Clock.Now()) != 30*time.Second)
+			return err == nil && got.Attempts == n && got.Reason != nil && (got.State == webhook.DeliveryDead || got.Next.Sub(s.Clock.Now()) != 30*time.Second)
 		})
-		if state.State == identity.DeliveryDead {
+		if state.State == webhook.DeliveryDead {
 			break
 		}
 		s.Clock.Advance(state.Next.Sub(s.Clock.Now()))
@@ -290,7 +291,7 @@ func TestWebhookFails(t *testing.T) {
 		t.Errorf("%d attempts within %s", len(r.all()), lasted)
 	}
 	ann = ann.Login()
-	poll.Until(t, "the webhook ending", func() bool { return says(ann.Get(path), identity.DisabledFailing) })
+	poll.Until(t, "the webhook ending", func() bool { return says(ann.Get(path), webhook.DisabledFailing) })
 	mailed := s.Mail.Wait(t, "ann@example.com", "webhook", 1)
 	if !strings.Contains(mailed.Text, "127.0.0.1") || !strings.Contains(mailed.Text, "/account") {
 		t.Errorf("the mail is %s", mailed.Text)
@@ -318,7 +319,7 @@ func TestWebhookGone(t *testing.T) {
 	r.answer(http.StatusGone)
 	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
 	happen(t, s, ann, 20)
-	poll.Until(t, "the webhook ending", func() bool { return says(ann.Get(path), identity.DisabledGone) })
+	poll.Until(t, "the webhook ending", func() bool { return says(ann.Get(path), webhook.DisabledGone) })
 	s.Mail.Wait(t, "ann@example.com", "webhook", 1)
 	if n := len(r.all()); n > 8 {
 		t.Errorf("%d messages after 410", n)
@@ -348,7 +349,7 @@ func TestWebhookReplicas(t *testing.T) {
 		got = append(got, m.Data.Subject)
 	}
 	poll.Until(t, "the outcomes", func() bool {
-		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM identity.webhook_deliveries WHERE state <> 'delivered'")
+		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.deliveries WHERE state <> 'delivered'")
 		return err == nil && n == 0
 	})
 	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) || len(r.all()) != len(want) {
@@ -400,24 +401,24 @@ func TestWebhookBounds(t *testing.T) {
 	r, ann := newReceiver(t), s.SignUp("ann@example.com")
 	r.answer(http.StatusInternalServerError)
 	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
-	happen(t, s, ann, identity.MaxPendingDeliveries+150)
+	happen(t, s, ann, webhook.MaxPendingDeliveries+150)
 	count := func(condition string) int {
-		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM identity.webhook_deliveries WHERE "+condition)
+		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.deliveries WHERE "+condition)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	for range 2 {
-		if err := s.App.Jobs.RunOnce(t.Context(), service.WebhooksJob); err != nil {
+		if err := s.App.Jobs.RunOnce(t.Context(), webhookservice.TidyJob); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if pending, dead := count("state = 'pending'"), count("state = 'dead' AND reason = 'TOO_MANY'"); pending != identity.MaxPendingDeliveries || dead != identity.LoggedDeliveries {
+	if pending, dead := count("state = 'pending'"), count("state = 'dead' AND reason = 'TOO_MANY'"); pending != webhook.MaxPendingDeliveries || dead != webhook.LoggedDeliveries {
 		t.Errorf("%d pending, %d dead", pending, dead)
 	}
 	ann.Delete(path).Want(http.StatusNoContent)
-	if err := s.App.Jobs.RunOnce(t.Context(), service.WebhooksJob); err != nil || count("true") != 0 {
+	if err := s.App.Jobs.RunOnce(t.Context(), webhookservice.TidyJob); err != nil || count("true") != 0 {
 		t.Errorf("%d deliveries of a deleted webhook, %v", count("true"), err)
 	}
 }
@@ -429,7 +430,7 @@ func TestWebhookEndsWithPerson(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated)
 	ann.Do("DELETE", s.Identity+"/profile", nil).Want(http.StatusNoContent)
-	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM identity.webhooks"); err != nil || n != 0 {
+	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil || n != 0 {
 		t.Errorf("%d webhooks of a deleted person, %v", n, err)
 	}
 }

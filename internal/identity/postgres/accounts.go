@@ -168,7 +168,7 @@ func (s *Store) ErasePerson(ctx context.Context, p id.Person, now time.Time) (in
 		return 0, err
 	}
 	for _, table := range []string{"addresses", "authenticators", "id_tokens", "pending_logins", "parked_tokens", "reset_keys",
-		"external_logins", "memberships", "avatars", "security_changes", "known_clients", "api_tokens", "device_logins", "webhooks", "operators"} {
+		"external_logins", "memberships", "avatars", "security_changes", "known_clients", "api_tokens", "device_logins", "operators"} {
 		if _, err := database.Exec(ctx, s.q, "erase "+table, `DELETE FROM identity.`+table+` WHERE person = $1`, p); err != nil {
 			return 0, err
 		}

@@ -38,13 +38,18 @@ func (s *Store) OnDirectory(forget func()) { s.onDirectory = forget }
 func (s *Store) InTx(ctx context.Context, fn func(tx *Store) error) error {
 	var within *Store
 	err := s.db.InTx(ctx, func(tx database.Tx) error {
-		within = &Store{db: s.db, q: database.WithConstraints(tx, violation), tx: tx, onDirectory: s.onDirectory}
+		within = s.Within(tx)
 		return fn(within)
 	})
 	if within != nil && within.directory {
 		s.onDirectory()
 	}
 	return err
+}
+
+// Within returns a Store whose statements are part of a transaction of another domain.
+func (s *Store) Within(tx database.Tx) *Store {
+	return &Store{db: s.db, q: database.WithConstraints(tx, violation), tx: tx, onDirectory: s.onDirectory}
 }
 
 // Tx returns the transaction of InTx, for mails, jobs, events and audit entries that join it; nil outside InTx.

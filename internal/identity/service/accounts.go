@@ -209,6 +209,11 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 	if err := s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: p, Epoch: epoch}); err != nil {
 		return lost, err
 	}
+	if s.webhooks != nil {
+		if err := s.webhooks.DeleteOfPerson(ctx, tx.Tx(), p); err != nil {
+			return lost, err
+		}
+	}
 	if s.hooks != nil {
 		if lost.mailbox, lost.received, lost.sent, err = s.hooks.PersonDeleted(ctx, tx.Tx(), p, mostCounted); err != nil {
 			return lost, err

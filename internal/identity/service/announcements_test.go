@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // addMembers adds persons with a primary address to an organization.
@@ -33,7 +34,7 @@ func TestFarewellToManyMembers(t *testing.T) {
 	must(t, err)
 	const members = 2100 // three batches
 	addMembers(t, k, o.UID, members)
-	_, err = k.DeleteOrganization(t.Context(), k.access(ann), o.UID, service.Proof{})
+	_, err = k.DeleteOrganization(t.Context(), k.access(ann), o.UID, token.Proof{})
 	must(t, err)
 	mailed := func() (all, people int) {
 		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT recipient) FROM mails WHERE template = 'organization-deleted'`).Scan(&all, &people))

@@ -75,7 +75,7 @@ func scopeNames() []string {
 // returned only here.
 // Errors: fault.ErrInvalid, token.ErrEnded, token.ErrFactorRequired, identity.ErrOrganizationNotFound, identity.ErrNotMember,
 // identity.ErrRoleMissing, identity.ErrTooManyAPITokens, and those of stepUp.
-func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in NewAPIToken, proof Proof) (identity.APIToken, string, error) {
+func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in NewAPIToken, proof token.Proof) (identity.APIToken, string, error) {
 	now := s.now()
 	if err := in.check(now); err != nil {
 		return identity.APIToken{}, "", err
@@ -158,7 +158,7 @@ func (s *Service) lockAPITokens(ctx context.Context, tx *postgres.Store, caller 
 	if !o.IsZero() {
 		most = identity.MaxOrganizationAPITokens
 	}
-	if err := s.lockOwner(ctx, tx, caller, o); err != nil {
+	if err := s.LockOwner(ctx, tx.Tx(), caller, o); err != nil {
 		return err
 	}
 	n, err := tx.CountAPITokens(ctx, caller.Person, o, s.now())

@@ -70,7 +70,7 @@ type Registered struct {
 // verified. Recovery codes count at once and replace all earlier ones.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered, identity.ErrEmailNotRecent,
 // identity.ErrPersonNotFound, identity.ErrTooManyPasskeys, identity.ErrPasskeyHost, and those of stepUp.
-func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator, proof Proof) (Registered, error) {
+func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator, proof token.Proof) (Registered, error) {
 	if err := n.check(); err != nil {
 		return Registered{}, err
 	}
@@ -148,7 +148,7 @@ func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a 
 		}
 		return err
 	}
-	use, err := s.useOwn(ctx, caller, a, Factor{Type: secret.Type, Key: key})
+	use, err := s.useOwn(ctx, caller, a, token.Factor{Type: secret.Type, Key: key})
 	if err == nil {
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 			if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -237,7 +237,7 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 // and every session counts as one with one factor. Until then the session must have presented both factors, or proof has
 // the second one. Otherwise a session that began with the password alone could remove it. The password always stays.
 // Errors: identity.ErrCannotUnregister, identity.ErrAuthenticatorNotFound, and those of stepUp.
-func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, proof Proof) error {
+func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, proof token.Proof) error {
 	var p proved
 	if proof.Factor != nil && caller.AuthLevel < identity.LevelTwo {
 		var err error

@@ -99,7 +99,7 @@ func (s *Service) DeviceLogin(ctx context.Context, host hosts.Host, code string)
 
 // ApproveDeviceLogin gives the program with a user code a session of the caller, which it fetches with its device code.
 // Errors: identity.ErrUserCode, identity.ErrPersonNotFound, token.ErrEnded, and those of stepUp.
-func (s *Service) ApproveDeviceLogin(ctx context.Context, caller token.Caller, code string, proof Proof) error {
+func (s *Service) ApproveDeviceLogin(ctx context.Context, caller token.Caller, code string, proof token.Proof) error {
 	hashes, err := s.userHashes(code)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.A
 // AddEmail adds a secondary address to the caller's and queues the mail that verifies it. It accepts an address that is
 // another person's unverified primary address: the person who verifies it first keeps it (contract 3.1).
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses, and those of stepUp.
-func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string, proof Proof) (identity.Address, error) {
+func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string, proof token.Proof) (identity.Address, error) {
 	address, err := NormalizeAddress("address", address)
 	if err != nil {
 		return identity.Address{}, err
@@ -90,7 +90,7 @@ func (s *Service) claimSecondaryAddress(ctx context.Context, tx *postgres.Store,
 
 // RemoveEmail deletes one of the caller's secondary addresses.
 // Errors: identity.ErrPrimaryAddress, identity.ErrForeignAddress, identity.ErrAddressNotFound, and those of stepUp.
-func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string, proof Proof) error {
+func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address string, proof token.Proof) error {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 
 // MakePrimaryEmail makes one of the caller's verified addresses the primary one.
 // Errors: identity.ErrAddressNotVerified, identity.ErrForeignAddress, identity.ErrAddressNotFound, and those of stepUp.
-func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, address string, proof Proof) error {
+func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, address string, proof token.Proof) error {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return err

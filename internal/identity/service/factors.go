@@ -162,7 +162,7 @@ func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authe
 
 // useOwn checks one of the caller's verified authenticators other than the password, outside a login. use consumes the code or the signature.
 // Errors: fault.ErrInvalid, identity.ErrCredentials, identity.ErrFactorNotVerified, fault.ErrOverloaded.
-func (s *Service) useOwn(ctx context.Context, caller token.Caller, a id.Authenticator, given Factor) (use func(context.Context, *postgres.Store) error, err error) {
+func (s *Service) useOwn(ctx context.Context, caller token.Caller, a id.Authenticator, given token.Factor) (use func(context.Context, *postgres.Store) error, err error) {
 	if given.Type != credential.TypePasskey {
 		return s.checkFactor(ctx, factorTry{by: caller, client: caller.Client, source: caller.Session.UUID, kind: given.Type, code: given.Key})
 	}
@@ -279,17 +279,8 @@ func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 // resealBatch is how many secrets one query returns.
 const resealBatch = 500
 
-// Reseal encrypts every TOTP secret, and every secret of a webhook, of the previous secret key with the current one. It returns how many
-// it has changed.
-func (s *Service) Reseal(ctx context.Context) (factors, webhooks int, err error) {
-	if factors, err = s.resealFactors(ctx); err != nil {
-		return factors, 0, err
-	}
-	webhooks, err = s.resealWebhooks(ctx)
-	return factors, webhooks, err
-}
-
-func (s *Service) resealFactors(ctx context.Context) (resealed int, err error) {
+// Reseal encrypts every TOTP secret of the previous secret key with the current one. It returns how many it has changed.
+func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var after postgres.Sealed
 	for {
 		batch, err := s.store.SealedAfter(ctx, after, resealBatch)

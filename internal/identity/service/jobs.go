@@ -19,7 +19,6 @@ const (
 	AddressesJob = "identity-addresses" // deletes unverified addresses at removeAt, and persons without another address
 	HostnamesJob = "identity-hostnames" // activates claimed hostnames whose TXT record exists
 	APITokensJob = "identity-tokens"    // mails about API tokens that expire soon
-	WebhooksJob  = "identity-webhooks"  // bounds the deliveries that wait, and the logs of webhooks
 )
 
 // addressesBatch is how many overdue addresses one query returns.
@@ -30,7 +29,6 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(AddressesJob, 5*time.Minute, s.RemoveAddresses)
 	s.jobs.Every(HostnamesJob, 5*time.Minute, s.VerifyHostnames)
 	s.jobs.Every(APITokensJob, time.Hour, s.WarnAPITokens)
-	s.jobs.Every(WebhooksJob, time.Minute, s.TidyWebhooks)
 	jobs.Register(s.jobs, s.workReset)
 	jobs.Register(s.jobs, s.workAnnounce)
 	jobs.Register(s.jobs, s.workFarewell)

@@ -63,7 +63,7 @@ func (s *Service) ChangesUntil(caller token.Caller) time.Time {
 // RenewOperatorSession returns an access token of the caller's session whose login is now, after the caller has proved who it is
 // (contract 9.1). The session itself stays as old as it is.
 // Errors: those of stepUp.
-func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p Proof) (Access, error) {
+func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p token.Proof) (Access, error) {
 	use, err := s.stepUp(ctx, caller, p)
 	if err != nil {
 		return Access{}, err

@@ -253,7 +253,7 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 // caller's session.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
 // identity.ErrFreeOrganization, and those of stepUp.
-func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization, proof Proof) (idToken string, err error) {
+func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization, proof token.Proof) (idToken string, err error) {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // TestFeedsOfADeletedOrganization: deleting an organization locks its members' feeds in the same order as other events
@@ -38,7 +39,7 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	must(t, tell(first.Person))
 	deleted := make(chan error, 1)
 	go func() {
-		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID, service.Proof{})
+		_, err := k.DeleteOrganization(t.Context(), k.access(ann), o.UID, token.Proof{})
 		deleted <- err
 	}()
 	poll.Until(t, "the deletion waits", func() bool { return pgtest.Waiting(t, k.db.Pool) == 1 })

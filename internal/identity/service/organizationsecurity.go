@@ -20,7 +20,7 @@ var errOwnFactor = identity.ErrFactorFirst.With("your own session has no second 
 // the access tokens of all members and queues a mail to each. Setting what is set changes nothing.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, identity.ErrFactorFirst when
 // the caller's own session would not do, and those of stepUp.
-func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Organization, required bool, proof Proof) error {
+func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Organization, required bool, proof token.Proof) error {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return err
 	}

@@ -19,8 +19,7 @@ type PersonRecord struct {
 	Sessions       []identity.Session
 	KnownClients   []time.Time         // last logins of clients without cookies
 	APITokens      []identity.APIToken // that act as the person, also those of the organization
-	Webhooks       []identity.Webhook
-	Avatar         []byte // the largest JPEG; nil: none
+	Avatar         []byte              // the largest JPEG; nil: none
 }
 
 // ExportPerson returns a person's data, without PersonAudit.
@@ -39,9 +38,6 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 		return r, err
 	}
 	if r.APITokens, err = s.store.PersonAPITokens(ctx, r.UID, s.now()); err != nil {
-		return r, err
-	}
-	if r.Webhooks, err = s.store.Webhooks(ctx, r.UID, id.Organization{}); err != nil {
 		return r, err
 	}
 	a, err := s.avatar(ctx, postgres.AvatarOwner{Person: r.UID}, 0)

@@ -70,7 +70,7 @@ func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c Profile
 
 // DeleteProfile deletes the caller for good and ends all sessions. The hooks delete the data of other domains.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound, and those of stepUp.
-func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof Proof) error {
+func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof token.Proof) error {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (s *Service) DeleteProfile(ctx context.Context, caller token.Caller, proof 
 
 // ExportProfile returns the caller's data for an export, mails the caller and records the export.
 // Errors: identity.ErrPersonNotFound, and those of stepUp.
-func (s *Service) ExportProfile(ctx context.Context, caller token.Caller, proof Proof) (r PersonRecord, err error) {
+func (s *Service) ExportProfile(ctx context.Context, caller token.Caller, proof token.Proof) (r PersonRecord, err error) {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return r, err

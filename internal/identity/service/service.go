@@ -50,8 +50,6 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
-	"github.com/consign-dev/consign/internal/webhook"
-	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // IdentityHooks are called inside the transaction of a change, so that other domains can react to it. The transfer
@@ -65,6 +63,14 @@ type IdentityHooks interface {
 	// MailboxOwner returns the person of a mailbox, by its link or uid. It needs no transaction.
 	// Errors: a fault.Error of the kind NotFound or Invalid when there is none on the caller's host.
 	MailboxOwner(ctx context.Context, caller token.Caller, key string) (id.Person, error)
+}
+
+// Webhooks are changed in the transaction of a change of people. The store of webhooks implements it.
+type Webhooks interface {
+	// DeleteOfPerson deletes those of a person.
+	DeleteOfPerson(ctx context.Context, tx database.Tx, p id.Person) error
+	// PauseTargets pauses the export targets that a person has or has made; with an organization only those of that one. It returns their hosts.
+	PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization, reason string) (hosts []string, err error)
 }
 
 // Settings are the values that an operator can change. All are required unless noted. Their defaults are in package
@@ -108,8 +114,8 @@ type Options struct {
 	LookupTXT   func(ctx context.Context, name string) ([]string, error) // net.Resolver's method
 	Agreements  *agreement.Texts
 	Documents   *pdf.Renderer
-	Hooks       IdentityHooks  // nil: none
-	Webhooks    WebhookOptions // zero: to public addresses only
+	Hooks       IdentityHooks // nil: none
+	Webhooks    Webhooks      // nil: none
 	Settings    Settings
 	Now         func() time.Time
 	Log         *slog.Logger
@@ -135,7 +141,7 @@ type Service struct {
 	environments *microcache.Cache[id.Organization, Environment]
 	related      *microcache.Cache[id.Organization, []string] // origins that may use an organization's passkeys
 	hooks        IdentityHooks                                // may be nil
-	webhooks     *webhooks
+	webhooks     Webhooks                                     // may be nil
 	settings     Settings
 	now          func() time.Time
 	log          *slog.Logger
@@ -147,16 +153,11 @@ func New(o Options) *Service {
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
-		webhooks: newWebhooks(o.Webhooks, o.Sealer.Box("webhook")),
-		hooks:    o.Hooks, settings: o.Settings, now: o.Now, log: o.Log,
+		hooks: o.Hooks, webhooks: o.Webhooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil), related: microcache.New[id.Organization, []string](nil),
 	}
 	if s.external == nil {
 		s.external = new(oidc.Providers)
-	}
-	if s.webhooks.Guard == nil {
-		s.webhooks.Guard = webhook.NewGuard(nil, "", nil)
-		s.webhooks.Sender, s.webhooks.Copier = webhook.NewSender(s.webhooks.Guard, "", s.now), target.New(s.webhooks.Guard, "")
 	}
 	s.registerJobs()
 	return s

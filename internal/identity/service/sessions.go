@@ -343,8 +343,10 @@ func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, b
 	if err := tx.DeleteAPITokens(ctx, p); err != nil {
 		return err
 	}
-	if err := tx.PauseTargets(ctx, p); err != nil {
-		return err
+	if s.webhooks != nil {
+		if _, err := s.webhooks.PauseTargets(ctx, tx.Tx(), p, id.Organization{}, pausedSecurity); err != nil {
+			return err
+		}
 	}
 	return s.endSessions(ctx, tx, p, by, o)
 }

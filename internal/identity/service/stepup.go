@@ -1,3 +1,5 @@
+// Step-up: a caller proves who it is before a change of what the account depends on (contract 3.21).
+
 package service
 
 import (
@@ -9,19 +11,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/token"
 )
-
-// Proof is what a request shows besides its access token, so that a leaked token alone cannot take over an account
-// (contract 3.21). The zero Proof is a request that relies on a recent login.
-type Proof struct {
-	Key    *string // the password
-	Factor *Factor // the second factor
-}
-
-// Factor is a code of a second factor.
-type Factor struct {
-	Type string // totp, webauthn or recovery
-	Key  string
-}
 
 // The refusals of stepUp say what would be right.
 var (
@@ -44,7 +33,7 @@ type proved struct {
 // the code or signature; run it in the transaction of the change.
 // Errors: identity.ErrSessionNotYoung, identity.ErrKeyChange, identity.ErrFactorFirst, identity.ErrUnsupportedType,
 // identity.ErrVerificationFailed, also from use.
-func (s *Service) stepUp(ctx context.Context, caller token.Caller, p Proof) (use func(context.Context, *postgres.Store) error, err error) {
+func (s *Service) stepUp(ctx context.Context, caller token.Caller, p token.Proof) (use func(context.Context, *postgres.Store) error, err error) {
 	shown, err := s.prove(ctx, caller, p)
 	if err == nil && shown.use == nil {
 		return func(context.Context, *postgres.Store) error { return nil }, nil
@@ -53,7 +42,7 @@ func (s *Service) stepUp(ctx context.Context, caller token.Caller, p Proof) (use
 }
 
 // prove is stepUp with the result as it is.
-func (s *Service) prove(ctx context.Context, caller token.Caller, p Proof) (proved, error) {
+func (s *Service) prove(ctx context.Context, caller token.Caller, p token.Proof) (proved, error) {
 	young := s.now().Sub(caller.AuthTime) <= s.settings.YoungSession
 	if p.Factor != nil && p.Factor.Type == credential.TypePasskey {
 		return s.provePasskey(ctx, caller, p, young)
@@ -87,7 +76,7 @@ func (s *Service) prove(ctx context.Context, caller token.Caller, p Proof) (prov
 }
 
 // provePasskey checks a passkey, and the password if the login is not young and the authenticator did not verify the person.
-func (s *Service) provePasskey(ctx context.Context, caller token.Caller, p Proof, young bool) (proved, error) {
+func (s *Service) provePasskey(ctx context.Context, caller token.Caller, p token.Proof, young bool) (proved, error) {
 	k, err := s.checkPasskey(ctx, passkeyTry{
 		client: caller.Client, purpose: challengeProof, subject: caller.Session.UUID, person: caller.Person, answer: p.Factor.Key,
 	})

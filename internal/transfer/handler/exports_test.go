@@ -192,7 +192,7 @@ func TestExportTargetRules(t *testing.T) {
 	// The link in the mail about it pauses the target, as all that somebody else may have made ends.
 	key := s.Mail.Wait(t, "ann@example.com", "An export target of your account was changed", 1).Key(t, "/undo/")
 	s.Stranger().Post(s.Identity+"/auth/undo/"+key, nil).Want(http.StatusOK)
-	if n := count(t, s, `SELECT count(*) FROM identity.webhooks WHERE NOT active AND disabled_reason = 'SECURITY'`); n != 1 {
+	if n := count(t, s, `SELECT count(*) FROM webhook.webhooks WHERE NOT active AND disabled_reason = 'SECURITY'`); n != 1 {
 		t.Error("the target is active after the undo")
 	}
 	if strings.Contains(s.Log(), "s3cret-of-ann") {
@@ -243,7 +243,7 @@ func TestExportTargetLeavesOut(t *testing.T) {
 	uid := d.confirm()
 	poll.Until(t, "the copy", func() bool { return len(office.folders(t)) == 1 && string(office.folders(t)[uid]["a.bin"]) == "intake" })
 	poll.Until(t, "an empty queue", func() bool {
-		return count(t, s, `SELECT count(*) FROM identity.webhook_deliveries WHERE state <> 'delivered'`) == 0
+		return count(t, s, `SELECT count(*) FROM webhook.deliveries WHERE state <> 'delivered'`) == 0
 	})
 	if len(office.folders(t)) != 1 {
 		t.Error("a personal transfer was copied")
@@ -266,7 +266,7 @@ func TestExportTargetTakenOver(t *testing.T) {
 	})
 	c.failed.Store(0)
 	// The state after a kill: claimed until the end of the lease, one file there.
-	tx := hold(t, s, `UPDATE identity.webhook_deliveries SET attempts = attempts + 1, next_attempt_at = $1, last_attempt_at = $1`, s.Clock.Now().Add(30*time.Second))
+	tx := hold(t, s, `UPDATE webhook.deliveries SET attempts = attempts + 1, next_attempt_at = $1, last_attempt_at = $1`, s.Clock.Now().Add(30*time.Second))
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestExportTargetTakenOver(t *testing.T) {
 	s.Clock.Advance(31 * time.Second)
 	poll.Until(t, "the copy", func() bool { return len(c.folders(t)[uid]) == 2 })
 	poll.Until(t, "the log", func() bool {
-		return count(t, second, `SELECT count(*) FROM identity.webhook_deliveries WHERE state = 'delivered'`) == 1
+		return count(t, second, `SELECT count(*) FROM webhook.deliveries WHERE state = 'delivered'`) == 1
 	})
 	if n := c.puts.Load(); n > 1+3 { // the failed one, two files, the manifest
 		t.Errorf("%d files were put", n)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/outbound/target"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/scanner"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
-	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // newScanned returns a server with a scanner, and Ann, who has the mailbox "ann" on it.

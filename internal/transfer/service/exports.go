@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/outbound/target"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
-	"github.com/consign-dev/consign/internal/webhook/target"
 )
 
 // ExportedTransfer returns a delivered transfer, to copy it for one of its receivers who may download it (contract 3.28). mailbox: only one

@@ -9,11 +9,10 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/outbound"
+	"github.com/consign-dev/consign/internal/outbound/target"
 	"github.com/consign-dev/consign/internal/webhook"
-	"github.com/consign-dev/consign/internal/webhook/target"
+	"github.com/consign-dev/consign/internal/webhook/postgres"
 )
 
 // copyLease is how long a copy belongs to a replica. It is renewed while the copy goes on.
@@ -22,21 +21,14 @@ const (
 	renewCopies = copyLease / 3
 )
 
-// Exports reads the transfers that are copied to export targets.
-type Exports interface {
-	// ExportedTransfer returns a delivered transfer as one of the receivers may download it. mailbox: only one that was sent to a mailbox.
-	// Errors: target.ErrEnded, target.ErrProtected, target.ErrPersonal, target.ErrHeld.
-	ExportedTransfer(ctx context.Context, uid string, receivers []id.Person, mailbox bool) (target.Transfer, error)
-}
-
 // errOvertaken ends a copy whose lease was lost, or whose target was deleted or made inactive.
 var errOvertaken = errors.New("the copy is no longer this server's")
 
 // export makes one attempt to copy a transfer to an export target. Its lease is renewed meanwhile.
-func (s *Service) export(ctx context.Context, d postgres.DueDelivery) (webhook.Result, error) {
-	password, err := s.webhooks.box.Open(d.Secret, d.Webhook.UUID[:])
+func (s *Service) export(ctx context.Context, d postgres.DueDelivery) (outbound.Result, error) {
+	password, err := s.box.Open(d.Secret, d.Webhook.UUID[:])
 	if err != nil {
-		return webhook.Result{}, fmt.Errorf("password of export target %s: %w", d.Webhook, err)
+		return outbound.Result{}, fmt.Errorf("password of export target %s: %w", d.Webhook, err)
 	}
 	login := target.Login{User: d.Username, Password: string(password)}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -46,25 +38,25 @@ func (s *Service) export(ctx context.Context, d postgres.DueDelivery) (webhook.R
 		s.renewCopy(ctx, cancel, d)
 	}()
 	defer func() { cancel(nil); <-renewed }()
-	if d.Kind == identity.WebhookPing {
-		return s.webhooks.Copier.Test(ctx, d.URL, login)
+	if d.Kind == webhook.Ping {
+		return s.Copier.Test(ctx, d.URL, login)
 	}
-	t, err := s.webhooks.Exports.ExportedTransfer(ctx, d.Subject, d.Receivers, d.OfOrganization)
-	var r webhook.Result
+	t, err := s.Transfers.ExportedTransfer(ctx, d.Subject, d.Receivers, d.OfOrganization)
+	var r outbound.Result
 	if err == nil {
-		r, err = s.webhooks.Copier.Copy(ctx, d.URL, login, t)
+		r, err = s.Copier.Copy(ctx, d.URL, login, t)
 	}
 	switch {
 	case ctx.Err() != nil:
-		return webhook.Result{Reason: webhook.ReasonFailed}, context.Cause(ctx)
+		return outbound.Result{Reason: outbound.ReasonFailed}, context.Cause(ctx)
 	case errors.Is(err, target.ErrEnded):
-		return webhook.Result{Reason: identity.ReasonEnded}, nil
+		return outbound.Result{Reason: webhook.ReasonEnded}, nil
 	case errors.Is(err, target.ErrProtected):
-		return webhook.Result{Reason: identity.ReasonProtected}, nil
+		return outbound.Result{Reason: webhook.ReasonProtected}, nil
 	case errors.Is(err, target.ErrHeld): // until its check lets it go
-		return webhook.Result{Reason: webhook.ReasonFailed}, nil
+		return outbound.Result{Reason: outbound.ReasonFailed}, nil
 	case errors.Is(err, target.ErrPersonal):
-		return webhook.Result{Reason: identity.ReasonPersonal}, nil
+		return outbound.Result{Reason: webhook.ReasonPersonal}, nil
 	}
 	return r, err
 }
@@ -80,8 +72,8 @@ func (s *Service) renewCopy(ctx context.Context, cancel context.CancelCauseFunc,
 			return
 		case <-tick.C:
 		}
-		now := s.now()
-		ours, err := s.store.RenewDelivery(ctx, d, now, now.Add(copyLease))
+		now := s.Now()
+		ours, err := s.Store.RenewDelivery(ctx, d, now, now.Add(copyLease))
 		switch {
 		case err == nil && ours:
 			lost = time.Now().Add(copyLease)
@@ -94,18 +86,18 @@ func (s *Service) renewCopy(ctx context.Context, cancel context.CancelCauseFunc,
 
 // settleExport stores the outcome of an attempt to copy, with an audit entry of what has left the installation.
 func (s *Service) settleExport(ctx context.Context, d postgres.DueDelivery, o postgres.DeliveryOutcome, now time.Time) (failing *time.Time, err error) {
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if o.Reason == identity.ReasonPersonal {
+	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
+		if o.Reason == webhook.ReasonPersonal {
 			return tx.DeleteDelivery(ctx, d)
 		}
-		if failing, err = tx.SettleDelivery(ctx, d, o, now); err != nil || o.State != identity.DeliveryDelivered || d.Kind == identity.WebhookPing {
+		if failing, err = tx.SettleDelivery(ctx, d, o, now); err != nil || o.State != webhook.DeliveryDelivered || d.Kind == webhook.Ping {
 			return err
 		}
 		w, err := tx.Webhook(ctx, d.Webhook)
 		if err != nil {
 			return err
 		}
-		return s.record(ctx, tx, audit.Entry{
+		return audit.Append(ctx, tx.Tx(), s.Now(), audit.Entry{
 			Actor: audit.Actor{Kind: audit.Job}, Action: "webhook.export", Object: d.Subject, Target: w.Person, Organization: w.Organization,
 			Details: map[string]string{"host": hostOf(w.URL), "webhook": w.UID.String()},
 		})

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/outbound"
 )
 
 // The kinds of targets.
@@ -39,7 +39,7 @@ func Kind(address string) string {
 }
 
 // Parse parses the address of a target. Its error continues a sentence that begins with the name of a member.
-func Parse(guard *webhook.Guard, text string) (Address, error) {
+func Parse(guard *outbound.Guard, text string) (Address, error) {
 	a := Address{Kind: Kind(text)}
 	u, err := guard.Check(strings.TrimPrefix(text, a.Kind+"+"))
 	if err != nil {
@@ -74,7 +74,7 @@ const patience = 2 * time.Minute
 
 // dialer returns a function that connects through the guard. The connection fails when nothing moves for patience: a copy takes hours,
 // so that a limit for the whole of it would be of no use.
-func dialer(guard *webhook.Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
+func dialer(guard *outbound.Guard) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := guard.Dial(ctx, network, address)
 		if err != nil {

@@ -1,5 +1,5 @@
 // Package target copies transfers to a place that people choose: a bucket of an S3 service, or a folder of a WebDAV server. It owns the
-// addresses of targets, the names of what it writes, and how a copy is verified. Connections pass the guard of package webhook.
+// addresses of targets, the names of what it writes, and how a copy is verified. Connections pass the guard of package outbound.
 //
 // A transfer becomes a folder DATE-UID with the files and, last, manifest.json with their sizes and SHA-256. A file has its name only
 // when it is whole. So a copy that was interrupted can be repeated: what is there already is left alone.
@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/archive"
-	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/outbound"
 )
 
 // ReasonDifferent is the reason of a failed copy, besides those of package webhook: the target holds, or was sent, other bytes than the
@@ -99,13 +99,13 @@ type place interface {
 
 // Copier copies transfers. It is safe for concurrent use.
 type Copier struct {
-	guard     *webhook.Guard
+	guard     *outbound.Guard
 	transport *http.Transport
 	agent     string
 }
 
 // New returns a Copier. version is this server's, for User-Agent.
-func New(guard *webhook.Guard, version string) *Copier {
+func New(guard *outbound.Guard, version string) *Copier {
 	return &Copier{guard: guard, agent: "Consign-Export/" + cmp.Or(version, "dev"), transport: &http.Transport{ // no Proxy, as for webhooks
 		DialContext: dialer(guard), DisableCompression: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: 5 * time.Second, MaxIdleConnsPerHost: 2, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second,
@@ -113,7 +113,7 @@ func New(guard *webhook.Guard, version string) *Copier {
 }
 
 // Copy makes one attempt to copy a transfer. An error means that the transfer could not be read.
-func (c *Copier) Copy(ctx context.Context, address string, login Login, t Transfer) (webhook.Result, error) {
+func (c *Copier) Copy(ctx context.Context, address string, login Login, t Transfer) (outbound.Result, error) {
 	begin := time.Now()
 	p, err := c.open(address, login)
 	if err == nil {
@@ -123,7 +123,7 @@ func (c *Copier) Copy(ctx context.Context, address string, login Login, t Transf
 }
 
 // Test stores a small file in the folder of a target.
-func (c *Copier) Test(ctx context.Context, address string, login Login) (webhook.Result, error) {
+func (c *Copier) Test(ctx context.Context, address string, login Login) (outbound.Result, error) {
 	begin := time.Now()
 	p, err := c.open(address, login)
 	if err == nil {
@@ -136,7 +136,7 @@ func (c *Copier) Test(ctx context.Context, address string, login Login) (webhook
 func (c *Copier) open(address string, login Login) (place, error) {
 	a, err := Parse(c.guard, address)
 	if err != nil {
-		return nil, webhook.ErrAddress
+		return nil, outbound.ErrAddress
 	}
 	if a.Kind == S3 {
 		return newBucket(a, login, c.transport)
@@ -246,8 +246,8 @@ func (e *statusError) Error() string {
 }
 
 // result returns the outcome of an attempt.
-func result(err error, took time.Duration) (webhook.Result, error) {
-	r := webhook.Result{Duration: took}
+func result(err error, took time.Duration) (outbound.Result, error) {
+	r := outbound.Result{Duration: took}
 	var source *sourceError
 	var status *statusError
 	switch {
@@ -257,9 +257,9 @@ func result(err error, took time.Duration) (webhook.Result, error) {
 	case errors.Is(err, errDifferent):
 		r.Reason = ReasonDifferent
 	case errors.As(err, &status):
-		r.Reason, r.Status, r.Answer, r.RetryAfter = webhook.ReasonStatus, status.status, webhook.Excerpt([]byte(status.answer)), status.after
+		r.Reason, r.Status, r.Answer, r.RetryAfter = outbound.ReasonStatus, status.status, outbound.Excerpt([]byte(status.answer)), status.after
 	default:
-		r.Reason = webhook.Reason(err)
+		r.Reason = outbound.Reason(err)
 	}
 	return r, nil
 }

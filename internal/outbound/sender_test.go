@@ -1,6 +1,6 @@
 // Tests of where webhooks lead, how they are sent, and their signatures.
 
-package webhook
+package outbound
 
 import (
 	"context"

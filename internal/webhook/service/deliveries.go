@@ -12,12 +12,10 @@ import (
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
-	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/outbound"
 	"github.com/consign-dev/consign/internal/webhook"
-	"github.com/consign-dev/consign/internal/webhook/target"
+	"github.com/consign-dev/consign/internal/webhook/postgres"
 )
 
 const (
@@ -42,23 +40,8 @@ var (
 	copyPlaces    = places{targets: true, all: 4, slow: 2, perWebhook: 1, perHost: 2}
 )
 
-// WebhookOptions are what webhooks need.
-type WebhookOptions struct {
-	Guard   *webhook.Guard
-	Sender  *webhook.Sender
-	Copier  *target.Copier
-	Exports Exports // nil: no transfers
-}
-
-// webhooks sends deliveries.
-type webhooks struct {
-	WebhookOptions
-	box              seal.Box
-	messages, copies *deliveryQueue
-	settling         chan struct{} // semaphore: outcomes must not take the connections of requests
-
-	delivered, failed, dead atomic.Int64
-}
+// counters count the attempts of this process by outcome.
+type counters struct{ delivered, failed, dead atomic.Int64 }
 
 // deliveryQueue is what a replica is sending. Its load bounds the deliveries of one webhook and of one host, so that a slow receiver does
 // not delay others.
@@ -72,19 +55,14 @@ type deliveryQueue struct {
 	sending, slow int
 }
 
-func newWebhooks(o WebhookOptions, box seal.Box) *webhooks {
-	queue := func(p places) *deliveryQueue {
-		return &deliveryQueue{places: p, wake: make(chan struct{}, 1), ofWebhook: map[id.Webhook]int{}, ofHost: map[string]int{}}
-	}
-	return &webhooks{
-		WebhookOptions: o, box: box, messages: queue(messagePlaces), copies: queue(copyPlaces), settling: make(chan struct{}, settleAtATime),
-	}
+func newQueue(p places) *deliveryQueue {
+	return &deliveryQueue{places: p, wake: make(chan struct{}, 1), ofWebhook: map[id.Webhook]int{}, ofHost: map[string]int{}}
 }
 
-// WakeWebhooks makes RunWebhooks look for due deliveries now.
-func (s *Service) WakeWebhooks() {
-	s.webhooks.messages.look()
-	s.webhooks.copies.look()
+// Wake makes Run look for due deliveries now.
+func (s *Service) Wake() {
+	s.messages.look()
+	s.copies.look()
 }
 
 // look makes the queue look for due deliveries now.
@@ -95,10 +73,10 @@ func (q *deliveryQueue) look() {
 	}
 }
 
-// RunWebhooks sends due deliveries until ctx ends. Several replicas may run it.
-func (s *Service) RunWebhooks(ctx context.Context) error {
+// Run sends due deliveries until ctx ends. Several replicas may run it.
+func (s *Service) Run(ctx context.Context) error {
 	var queues sync.WaitGroup
-	for _, q := range []*deliveryQueue{s.webhooks.messages, s.webhooks.copies} {
+	for _, q := range []*deliveryQueue{s.messages, s.copies} {
 		queues.Go(func() { s.runQueue(ctx, q) })
 	}
 	queues.Wait()
@@ -114,7 +92,7 @@ func (s *Service) runQueue(ctx context.Context, q *deliveryQueue) {
 	for failed := false; ; {
 		n, err := s.sendDue(ctx, q, &sending)
 		if err != nil && ctx.Err() == nil && !failed {
-			s.log.WarnContext(ctx, "deliveries to webhooks cannot be read; they wait", slog.Any("error", err))
+			s.Log.WarnContext(ctx, "deliveries to webhooks cannot be read; they wait", slog.Any("error", err))
 		}
 		failed = err != nil
 		if n > 0 && ctx.Err() == nil {
@@ -135,8 +113,8 @@ func (s *Service) sendDue(ctx context.Context, q *deliveryQueue, sending *sync.W
 	if load.Free == 0 {
 		return 0, nil
 	}
-	now := s.now()
-	due, err := s.store.ClaimDeliveries(ctx, load, now, now.Add(deliveryLease))
+	now := s.Now()
+	due, err := s.Store.ClaimDeliveries(ctx, load, now, now.Add(deliveryLease))
 	for _, d := range due {
 		q.count(d, 1)
 		sending.Go(func() {
@@ -183,51 +161,51 @@ func (q *deliveryQueue) count(d postgres.DueDelivery, n int) {
 // deliver makes one attempt and stores its outcome. An attempt that a shutdown cuts is made again: the receiver recognizes it by its id.
 func (s *Service) deliver(ctx context.Context, d postgres.DueDelivery) {
 	r, err := s.attempt(ctx, d)
-	s.webhooks.settling <- struct{}{}
-	defer func() { <-s.webhooks.settling }()
+	s.settling <- struct{}{}
+	defer func() { <-s.settling }()
 	settle, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleDeliveryTime)
 	defer cancel()
 	switch {
 	case ctx.Err() != nil && r.Reason != "":
-		err = s.store.ReleaseDelivery(settle, d, s.now())
+		err = s.Store.ReleaseDelivery(settle, d, s.Now())
 	case err == nil:
 		err = s.settleDelivery(settle, d, r)
 	}
 	if err != nil { // the lease ends, and it is sent again
-		s.log.WarnContext(settle, "a delivery to a webhook failed", slog.String("webhook", d.Webhook.String()), slog.String("delivery", d.UID.String()), slog.Any("error", err))
+		s.Log.WarnContext(settle, "a delivery to a webhook failed", slog.String("webhook", d.Webhook.String()), slog.String("delivery", d.UID.String()), slog.Any("error", err))
 	}
 }
 
 // attempt sends a message, or copies a transfer to an export target.
-func (s *Service) attempt(ctx context.Context, d postgres.DueDelivery) (webhook.Result, error) {
-	if target.Kind(d.URL) != "" {
+func (s *Service) attempt(ctx context.Context, d postgres.DueDelivery) (outbound.Result, error) {
+	if d.Receiver != webhook.KindURL {
 		return s.export(ctx, d)
 	}
-	m, err := s.webhooks.message(d)
+	m, err := s.message(d)
 	if err != nil {
-		return webhook.Result{}, err
+		return outbound.Result{}, err
 	}
-	return s.webhooks.Sender.Send(ctx, m)
+	return s.Sender.Send(ctx, m)
 }
 
 // message returns the message of a delivery, which is the same at each attempt.
-func (w *webhooks) message(d postgres.DueDelivery) (webhook.Message, error) {
+func (s *Service) message(d postgres.DueDelivery) (outbound.Message, error) {
 	receivers := make([]string, len(d.Receivers))
 	for i, p := range d.Receivers {
 		receivers[i] = p.String()
 	}
-	body, err := webhook.Body(webhook.Event{Kind: d.Kind, UID: d.Event.String(), Subject: d.Subject, Receivers: receivers, At: d.CreatedAt})
+	body, err := outbound.Body(outbound.Event{Kind: d.Kind, UID: d.Event.String(), Subject: d.Subject, Receivers: receivers, At: d.CreatedAt})
 	if err != nil {
-		return webhook.Message{}, err
+		return outbound.Message{}, err
 	}
-	m := webhook.Message{ID: d.UID.String(), URL: d.URL, Body: body}
+	m := outbound.Message{ID: d.UID.String(), URL: d.URL, Body: body}
 	for _, sealed := range [][]byte{d.Secret, d.PreviousSecret} {
 		if sealed == nil {
 			continue
 		}
-		secret, err := w.box.Open(sealed, d.Webhook.UUID[:])
+		secret, err := s.box.Open(sealed, d.Webhook.UUID[:])
 		if err != nil {
-			return webhook.Message{}, fmt.Errorf("secret of webhook %s: %w", d.Webhook, err)
+			return outbound.Message{}, fmt.Errorf("secret of webhook %s: %w", d.Webhook, err)
 		}
 		m.Secrets = append(m.Secrets, string(secret))
 	}
@@ -235,23 +213,23 @@ func (w *webhooks) message(d postgres.DueDelivery) (webhook.Message, error) {
 }
 
 // settleDelivery stores the outcome of an attempt. It makes the webhook inactive when the receiver wants no more messages or has failed
-// for identity.WebhookFailing.
-func (s *Service) settleDelivery(ctx context.Context, d postgres.DueDelivery, r webhook.Result) error {
-	now := s.now()
-	refused := r.Reason == identity.ReasonEnded || r.Reason == identity.ReasonProtected || r.Reason == identity.ReasonPersonal // not by the receiver
+// for webhook.FailingTime.
+func (s *Service) settleDelivery(ctx context.Context, d postgres.DueDelivery, r outbound.Result) error {
+	now := s.Now()
+	refused := r.Reason == webhook.ReasonEnded || r.Reason == webhook.ReasonProtected || r.Reason == webhook.ReasonPersonal // not by the receiver
 	o := postgres.DeliveryOutcome{
-		State: identity.DeliveryDelivered, Status: r.Status, DurationMs: int(r.Duration.Milliseconds()), Answer: r.Answer, Reason: r.Reason, Next: now,
-		Blames: d.Kind != identity.WebhookPing && !refused, // a test says nothing about the webhook
+		State: webhook.DeliveryDelivered, Status: r.Status, DurationMs: int(r.Duration.Milliseconds()), Answer: r.Answer, Reason: r.Reason, Next: now,
+		Blames: d.Kind != webhook.Ping && !refused, // a test says nothing about the webhook
 	}
-	count := &s.webhooks.delivered
+	count := &s.outcomes.delivered
 	if r.Reason != "" {
-		o.State, count = identity.DeliveryDead, &s.webhooks.dead
-		if pause, again := webhook.Retry(d.Attempts, r.RetryAfter); again && o.Blames {
-			o.State, o.Next, count = identity.DeliveryPending, now.Add(pause), &s.webhooks.failed
+		o.State, count = webhook.DeliveryDead, &s.outcomes.dead
+		if pause, again := outbound.Retry(d.Attempts, r.RetryAfter); again && o.Blames {
+			o.State, o.Next, count = webhook.DeliveryPending, now.Add(pause), &s.outcomes.failed
 		}
 	}
-	settle := s.store.SettleDelivery
-	if target.Kind(d.URL) != "" {
+	settle := s.Store.SettleDelivery
+	if d.Receiver != webhook.KindURL {
 		settle = s.settleExport
 	}
 	failing, err := settle(ctx, d, o, now)
@@ -263,16 +241,16 @@ func (s *Service) settleDelivery(ctx context.Context, d postgres.DueDelivery, r 
 	case !o.Blames:
 		return nil
 	case r.Gone():
-		return s.disableWebhook(ctx, d, identity.DisabledGone)
-	case failing != nil && !now.Before(failing.Add(identity.WebhookFailing)):
-		return s.disableWebhook(ctx, d, identity.DisabledFailing)
+		return s.disableWebhook(ctx, d, webhook.DisabledGone)
+	case failing != nil && !now.Before(failing.Add(webhook.FailingTime)):
+		return s.disableWebhook(ctx, d, webhook.DisabledFailing)
 	}
 	return nil
 }
 
 // disableWebhook makes a webhook inactive and mails its keeper.
 func (s *Service) disableWebhook(ctx context.Context, d postgres.DueDelivery, reason string) error {
-	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+	return s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		done, err := tx.DisableWebhook(ctx, d.Webhook, reason)
 		if err != nil || !done {
 			return err
@@ -281,7 +259,7 @@ func (s *Service) disableWebhook(ctx context.Context, d postgres.DueDelivery, re
 		if err != nil {
 			return err
 		}
-		err = s.record(ctx, tx, audit.Entry{
+		err = audit.Append(ctx, tx.Tx(), s.Now(), audit.Entry{
 			Actor: audit.Actor{Kind: audit.Job}, Action: "webhook.disable", Object: w.UID.String(), Target: w.Person, Organization: w.Organization,
 			Details: map[string]string{"host": hostOf(w.URL), "reason": reason},
 		})
@@ -292,33 +270,29 @@ func (s *Service) disableWebhook(ctx context.Context, d postgres.DueDelivery, re
 	})
 }
 
-func (s *Service) mailDisabled(ctx context.Context, tx *postgres.Store, w identity.Webhook, reason string) error {
-	keeper, err := tx.WebhookKeeper(ctx, w.UID)
-	if err != nil || keeper.IsZero() {
-		return err
-	}
-	to, err := tx.Addressee(ctx, keeper)
-	if err != nil || len(to.Addresses) == 0 {
+func (s *Service) mailDisabled(ctx context.Context, tx *postgres.Store, w webhook.Webhook, reason string) error {
+	to, err := tx.WebhookKeeper(ctx, w.UID)
+	if err != nil || to.Email == "" {
 		return err
 	}
 	page := "/account"
 	if !w.Organization.IsZero() {
 		page = "/organization"
 	}
-	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		Host: to.Host, To: to.Addresses[0], ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.WebhookDisabled, Reference: keeper.String(),
-		Data: map[string]any{"host": hostOf(w.URL), "gone": reason == identity.DisabledGone, "link": s.link(to.Host, page)},
+	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
+		Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.WebhookDisabled, Reference: to.Person.String(),
+		Data: map[string]any{"host": hostOf(w.URL), "gone": reason == webhook.DisabledGone, "link": s.Hosts.URL(to.Host, page)},
 	})
 	return err
 }
 
 // reseal returns the secrets of a webhook, encrypted with the current secret key. changed is false when they were.
-func (w *webhooks) reseal(h postgres.SealedWebhook) (_ postgres.SealedWebhook, changed bool, err error) {
+func (s *Service) reseal(h postgres.SealedWebhook) (_ postgres.SealedWebhook, changed bool, err error) {
 	for _, sealed := range []*[]byte{&h.Secret, &h.PreviousSecret} {
 		if *sealed == nil {
 			continue
 		}
-		fresh, err := w.box.Renew(*sealed, h.UID.UUID[:])
+		fresh, err := s.box.Renew(*sealed, h.UID.UUID[:])
 		if err != nil {
 			return h, false, fmt.Errorf("open secret of webhook %s: %w", h.UID, err)
 		}
@@ -329,25 +303,24 @@ func (w *webhooks) reseal(h postgres.SealedWebhook) (_ postgres.SealedWebhook, c
 	return h, changed, nil
 }
 
-// TidyWebhooks gives up deliveries beyond the bound of each webhook and those of inactive ones, and deletes old entries of the logs.
-func (s *Service) TidyWebhooks(ctx context.Context) error {
-	if err := s.store.BoundDeliveries(ctx, identity.MaxPendingDeliveries); err != nil {
+// Tidy gives up deliveries beyond the bound of each webhook and those of inactive ones, and deletes old entries of the logs.
+func (s *Service) Tidy(ctx context.Context) error {
+	if err := s.Store.BoundDeliveries(ctx, webhook.MaxPendingDeliveries); err != nil {
 		return err
 	}
-	return s.store.CleanDeliveries(ctx, identity.LoggedDeliveries)
+	return s.Store.CleanDeliveries(ctx, webhook.LoggedDeliveries)
 }
 
-// WebhookOutcomes counts the attempts of this process by result: delivered, failed and to be repeated, given up.
-type WebhookOutcomes struct{ Delivered, Failed, Dead int64 }
+// Outcomes counts the attempts of this process by result: delivered, failed and to be repeated, given up.
+type Outcomes struct{ Delivered, Failed, Dead int64 }
 
-// WebhookOutcomes returns the counts since the start of the process.
-func (s *Service) WebhookOutcomes() WebhookOutcomes {
-	w := s.webhooks
-	return WebhookOutcomes{Delivered: w.delivered.Load(), Failed: w.failed.Load(), Dead: w.dead.Load()}
+// Outcomes returns the counts since the start of the process.
+func (s *Service) Outcomes() Outcomes {
+	return Outcomes{Delivered: s.outcomes.delivered.Load(), Failed: s.outcomes.failed.Load(), Dead: s.outcomes.dead.Load()}
 }
 
-// WaitingWebhooks returns how many deliveries of the installation wait, and for how long the oldest has been due.
-func (s *Service) WaitingWebhooks(ctx context.Context) (pending int64, oldest time.Duration, err error) {
-	w, err := s.store.WaitingDeliveries(ctx, s.now())
+// Waiting returns how many deliveries of the installation wait, and for how long the oldest has been due.
+func (s *Service) Waiting(ctx context.Context) (pending int64, oldest time.Duration, err error) {
+	w, err := s.Store.WaitingDeliveries(ctx, s.Now())
 	return w.Pending, w.OldestDue, err
 }

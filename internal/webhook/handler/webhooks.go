@@ -3,25 +3,22 @@
 package handler
 
 import (
-	"cmp"
 	"net/http"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
-	"github.com/consign-dev/consign/internal/webhook/target"
+	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/webhook/service"
 )
 
 // webhookSendBucket bounds the messages that one person causes by hand: tests, and deliveries that are sent again.
 var webhookSendBucket = ratelimit.Bucket{Name: "webhook-send", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByPerson, Essential: true}
 
-// webhookRoutes holds webhooks and the log of their deliveries (contract 3.26).
-func (h *Handler) webhookRoutes() []httpapi.Route {
+// Routes returns the routes of webhooks and the log of their deliveries (contract 3.26), relative to the base path of the identity API.
+func (h *Handler) Routes() []httpapi.Route {
 	access := token.NeedAccess.For(token.ScopeWebhooks)
 	const one, log = "/webhooks/{uid}", "/webhooks/{uid}/deliveries"
 	return []httpapi.Route{
@@ -48,11 +45,11 @@ type webhookChangeRequest struct {
 	Active   *bool    `json:"active"`
 	User     *string  `json:"user"`
 	Password *string  `json:"password"`
-	proofRequest
+	httpapi.ProofRequest
 }
 
-func (in webhookChangeRequest) settings() service.WebhookSettings {
-	return service.WebhookSettings{URL: in.URL, Events: in.Events, Active: in.Active == nil || *in.Active, User: in.User, Password: in.Password}
+func (in webhookChangeRequest) settings() service.Settings {
+	return service.Settings{URL: in.URL, Events: in.Events, Active: in.Active == nil || *in.Active, User: in.User, Password: in.Password}
 }
 
 type webhookResponse struct {
@@ -79,9 +76,9 @@ type webhooksResponse struct {
 	Webhooks []webhookResponse `json:"webhooks"`
 }
 
-func webhookFrom(w identity.Webhook) webhookResponse {
+func webhookFrom(w webhook.Webhook) webhookResponse {
 	out := webhookResponse{
-		UID: w.UID, Kind: cmp.Or(target.Kind(w.URL), "url"), URL: w.URL, User: orNull(w.Username), Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
+		UID: w.UID, Kind: w.Kind, URL: w.URL, User: orNull(w.Username), Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
 		Failing: (*httpapi.Time)(w.FailingSince), Previous: (*httpapi.Time)(w.PreviousUntil),
 	}
 	if !w.Organization.IsZero() {
@@ -110,12 +107,12 @@ type webhookDeliveriesResponse struct {
 	Deliveries []webhookDeliveryResponse `json:"deliveries"`
 }
 
-func webhookDeliveryFrom(d identity.WebhookDelivery) webhookDeliveryResponse {
+func webhookDeliveryFrom(d webhook.Delivery) webhookDeliveryResponse {
 	out := webhookDeliveryResponse{
 		UID: d.UID, Event: d.Event, Kind: d.Kind, Subject: d.Subject, State: d.State, Attempts: d.Attempts, Created: httpapi.Time(d.CreatedAt),
 		Last: (*httpapi.Time)(d.LastAttemptAt), Status: d.Status, Duration: d.DurationMs, Answer: d.Answer, Reason: d.Reason,
 	}
-	if d.State == identity.DeliveryPending {
+	if d.State == webhook.DeliveryPending {
 		next := httpapi.Time(d.NextAttemptAt)
 		out.Next = &next
 	}
@@ -128,24 +125,25 @@ func (h *Handler) createWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
 	var o id.Organization
 	if in.Organization != nil {
 		o = *in.Organization
 	}
-	hook, secret, err := h.service.CreateWebhook(r.Context(), caller(r), o, in.settings(), in.domain())
+	hook, secret, err := h.service.CreateWebhook(r.Context(), caller(r), o, in.settings(), in.Proof())
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, h.location(r, "/webhooks/"+hook.UID.String()), webhookSecretResponse{webhookFrom(hook), secret})
+	return httpapi.Created(w, h.hosts.URL(httpapi.Client(r.Context()).Host.Name, h.base+"/webhooks/"+hook.UID.String()), webhookSecretResponse{webhookFrom(hook), secret})
 }
 
 // listWebhooks handles GET /webhooks.
 func (h *Handler) listWebhooks(w http.ResponseWriter, r *http.Request) error {
-	o, err := queryOrganization(r)
-	if err != nil {
+	q := httpapi.QueryOf(r)
+	o := httpapi.QueryUID[id.Organization](q, "organization")
+	if err := q.Err(); err != nil {
 		return err
 	}
 	hooks, err := h.service.Webhooks(r.Context(), caller(r), o)
@@ -159,24 +157,12 @@ func (h *Handler) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, out)
 }
 
-// queryOrganization returns the query parameter organization, zero when absent.
-// Errors: fault.ErrInvalid.
-func queryOrganization(r *http.Request) (o id.Organization, err error) {
-	var problems fault.Problems
-	if text := queryOne(r.URL.Query(), &problems, "organization"); text != nil {
-		if o, err = id.Parse[id.Organization](*text); err != nil || o.IsZero() {
-			problems.Add("organization", "must be the uid of an organization")
-		}
-	}
-	return o, problems.Err()
-}
-
 // webhookOf returns the uid of the path.
-// Errors: identity.ErrWebhookNotFound.
+// Errors: webhook.ErrNotFound.
 func webhookOf(r *http.Request) (id.Webhook, error) {
 	uid, err := id.Parse[id.Webhook](httpapi.Param(r, "uid"))
 	if err != nil {
-		return uid, identity.ErrWebhookNotFound
+		return uid, webhook.ErrNotFound
 	}
 	return uid, nil
 }
@@ -204,10 +190,10 @@ func (h *Handler) putWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	if err := h.takeGuess(w, r, in.proofRequest); err != nil {
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
-	hook, err := h.service.PutWebhook(r.Context(), caller(r), uid, in.settings(), in.domain())
+	hook, err := h.service.PutWebhook(r.Context(), caller(r), uid, in.settings(), in.Proof())
 	if err != nil {
 		return err
 	}
@@ -257,13 +243,13 @@ func (h *Handler) pingWebhook(w http.ResponseWriter, r *http.Request) error {
 
 // listWebhookDeliveries handles GET /webhooks/{uid}/deliveries.
 func (h *Handler) listWebhookDeliveries(w http.ResponseWriter, r *http.Request) error {
-	var problems fault.Problems
-	state := orEmpty(queryOne(r.URL.Query(), &problems, "state"))
+	q := httpapi.QueryOf(r)
+	state := q.One("state")
 	uid, err := webhookOf(r)
 	if err != nil {
 		return err
 	}
-	if err := problems.Err(); err != nil {
+	if err := q.Err(); err != nil {
 		return err
 	}
 	list, err := h.service.WebhookDeliveries(r.Context(), caller(r), uid, state)
@@ -285,7 +271,7 @@ func (h *Handler) resendWebhookDelivery(w http.ResponseWriter, r *http.Request) 
 	}
 	delivery, err := id.Parse[id.Message](httpapi.Param(r, "delivery"))
 	if err != nil {
-		return identity.ErrWebhookDeliveryNotFound
+		return webhook.ErrDeliveryNotFound
 	}
 	if err := h.buckets.Take(w, r.Context(), webhookSendBucket, caller(r).Person.String(), httpapi.Identity); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // Where webhooks and export targets may lead: the check of the URL and of each address that is dialled.
 
-package webhook
+package outbound
 
 import (
 	"context"

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/net/webdav"
 
-	"github.com/consign-dev/consign/internal/webhook"
+	"github.com/consign-dev/consign/internal/outbound"
 )
 
 // cloud is a WebDAV server on a directory, which wants a user and a password.
@@ -65,7 +65,7 @@ func (c *cloud) address() string { return "webdav+" + c.URL + "/in%20box" }
 
 var login = Login{User: "ann", Password: "pass word"}
 
-func newCopier() *Copier { return New(webhook.NewGuard([]string{"127.0.0.0/8"}, "", nil), "1.0.0") }
+func newCopier() *Copier { return New(outbound.NewGuard([]string{"127.0.0.0/8"}, "", nil), "1.0.0") }
 
 func file(name, content string) File {
 	sum := sha256.Sum256([]byte(content))
@@ -124,14 +124,14 @@ func TestCopyToWebDAV(t *testing.T) {
 func TestCopyFailures(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
-	do := func(address string, l Login, f File) (webhook.Result, error) {
+	do := func(address string, l Login, f File) (outbound.Result, error) {
 		return newCopier().Copy(t.Context(), address, l, transferOf(f))
 	}
 	good := file("a", "hello")
-	if r, _ := do(c.address(), Login{"ann", "wrong"}, good); r.Reason != webhook.ReasonStatus || r.Status != http.StatusUnauthorized {
+	if r, _ := do(c.address(), Login{"ann", "wrong"}, good); r.Reason != outbound.ReasonStatus || r.Status != http.StatusUnauthorized {
 		t.Errorf("with a wrong password: %+v", r)
 	}
-	if r, _ := do("webdav+"+c.URL+"/missing", login, good); r.Reason != webhook.ReasonStatus || r.Status != http.StatusConflict && r.Status != http.StatusNotFound {
+	if r, _ := do("webdav+"+c.URL+"/missing", login, good); r.Reason != outbound.ReasonStatus || r.Status != http.StatusConflict && r.Status != http.StatusNotFound {
 		t.Errorf("to a missing folder: %+v", r)
 	}
 	c.refuse.Store(http.StatusInsufficientStorage)
@@ -146,7 +146,7 @@ func TestCopyFailures(t *testing.T) {
 	for what, f := range map[string]File{
 		"other bytes": {"b", 5, good.SHA256, file("", "HELLO").Open}, "too short": {"b", 6, good.SHA256, good.Open},
 	} {
-		if r, err := do(c.address(), login, f); err != nil || r.Reason != ReasonDifferent && r.Reason != webhook.ReasonFailed {
+		if r, err := do(c.address(), login, f); err != nil || r.Reason != ReasonDifferent && r.Reason != outbound.ReasonFailed {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 		if _, err := os.Stat(filepath.Join(c.dir, copied, "b")); err == nil {
@@ -157,8 +157,8 @@ func TestCopyFailures(t *testing.T) {
 	if _, err := do(c.address(), login, File{"c", 5, good.SHA256, func(context.Context) (io.ReadCloser, error) { return nil, broken }}); !errors.Is(err, broken) {
 		t.Errorf("a transfer that cannot be read: %v", err)
 	}
-	strict := New(webhook.NewGuard(nil, "", nil), "")
-	if r, _ := strict.Copy(t.Context(), c.address(), login, transferOf(good)); r.Reason != webhook.ReasonAddress {
+	strict := New(outbound.NewGuard(nil, "", nil), "")
+	if r, _ := strict.Copy(t.Context(), c.address(), login, transferOf(good)); r.Reason != outbound.ReasonAddress {
 		t.Errorf("to a private address: %+v", r)
 	}
 	if r, err := newCopier().Test(t.Context(), c.address(), login); err != nil || r.Reason != "" {
@@ -174,7 +174,7 @@ func TestCopyEndsWithContext(t *testing.T) {
 	defer s.Close()
 	defer close(held)
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan webhook.Result, 1)
+	ended := make(chan outbound.Result, 1)
 	go func() {
 		r, _ := newCopier().Copy(ctx, "webdav+"+s.URL+"/", login, transferOf(file("a", "hello")))
 		ended <- r
@@ -187,7 +187,7 @@ func TestCopyEndsWithContext(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	g := webhook.NewGuard(nil, "files.example.com", nil)
+	g := outbound.NewGuard(nil, "files.example.com", nil)
 	a, err := Parse(g, "s3+https://s3.example.com/bucket/some/folder/?region=eu-1")
 	if err != nil || a.Kind != S3 || a.Bucket != "bucket" || a.Folder != "some/folder" || a.Region != "eu-1" || a.URL.Host != "s3.example.com" {
 		t.Errorf("%+v, %v", a, err)

@@ -1,0 +1,52 @@
+// What the domain of webhooks needs of people and organizations.
+
+package service
+
+import (
+	"context"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/token"
+)
+
+// pausedSecurity is the reason of targets that pause because somebody else may have made them.
+const pausedSecurity = "SECURITY"
+
+// Administers checks that the caller is an administrator of an organization. tx may be nil.
+// Errors: those of authorize.
+func (s *Service) Administers(ctx context.Context, tx database.Tx, caller token.Caller, o id.Organization) error {
+	store := s.store
+	if tx != nil {
+		store = store.Within(tx)
+	}
+	return s.authorize(ctx, store, caller, o, identity.RoleOrganizationAdmin)
+}
+
+// LockOwner locks an organization, which the caller must administer, unless it is zero, and then the caller.
+// Errors: identity.ErrPersonNotFound, those of authorize.
+func (s *Service) LockOwner(ctx context.Context, tx database.Tx, caller token.Caller, o id.Organization) error {
+	store := s.store.Within(tx)
+	if !o.IsZero() {
+		if err := store.LockOrganizations(ctx, o); err != nil {
+			return err
+		}
+		if err := s.authorize(ctx, store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+			return err
+		}
+	}
+	return store.LockPerson(ctx, caller.Person)
+}
+
+// StepUp checks that the caller has proved who it is. use consumes the proof, in the transaction of the change.
+// Errors: those of stepUp.
+func (s *Service) StepUp(ctx context.Context, caller token.Caller, p token.Proof) (use func(context.Context, database.Tx) error, err error) {
+	consume, err := s.stepUp(ctx, caller, p)
+	return func(ctx context.Context, tx database.Tx) error { return consume(ctx, s.store.Within(tx)) }, err
+}
+
+// MailChange mails the caller about a change of what the account depends on, with a link that undoes it.
+func (s *Service) MailChange(ctx context.Context, tx database.Tx, caller token.Caller, template string, data map[string]any) error {
+	return s.secure(ctx, s.store.Within(tx), caller.Person, caller.Client, notice{template: template, data: data})
+}
