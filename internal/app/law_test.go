@@ -65,7 +65,7 @@ func TestImportLawForbids(t *testing.T) {
 // comes from crypto/rand.
 func TestSecretsAreRandom(t *testing.T) {
 	t.Parallel()
-	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/blob/blobtest", "internal/blob/powercut")
+	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/testkit/blobtest", "internal/testkit/powercut")
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "math/rand") && !harmless[p.path()] {

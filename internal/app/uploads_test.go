@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/blob/powercut"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 )

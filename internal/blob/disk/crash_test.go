@@ -12,7 +12,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
-	"github.com/consign-dev/consign/internal/blob/powercut"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 // promise is what a caller knows about one object, as its database row does.

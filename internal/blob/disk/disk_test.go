@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/blob/blobtest"
 	"github.com/consign-dev/consign/internal/blob/disk"
-	"github.com/consign-dev/consign/internal/blob/powercut"
+	"github.com/consign-dev/consign/internal/testkit/blobtest"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 func TestConformance(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
-	"github.com/consign-dev/consign/internal/blob/powercut"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 const key = blob.Key("aaaaaaaa")

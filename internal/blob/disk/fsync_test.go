@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/consign-dev/consign/internal/blob/powercut"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 // site identifies an fsync by its call stack within package disk and by the depth of the directory, because the fan-out is

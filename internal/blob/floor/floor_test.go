@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/blob/blobtest"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/testkit/blobtest"
 )
 
 const gib = 1 << 30

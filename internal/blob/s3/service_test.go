@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/blob/blobtest"
 	"github.com/consign-dev/consign/internal/blob/s3"
+	"github.com/consign-dev/consign/internal/testkit/blobtest"
 )
 
 // options returns Options for a prefix of the test bucket of its own. test/s3.sh starts the bucket.

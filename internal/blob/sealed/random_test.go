@@ -11,9 +11,9 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
-	"github.com/consign-dev/consign/internal/blob/powercut"
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 // TestRandomUploads: an object is what was appended, wherever uploads ended, went on and were cut off, and every range of it can be read.

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/blob/blobtest"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/blobtest"
 )
 
 // table stores rows in memory.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/consign-dev/consign/internal/blob/powercut"
+	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
 func check(t testing.TB, errs ...error) {
