@@ -2,10 +2,11 @@
 
 -- Files of the transfer domain: their rows, what they count as volume, what is known about their bytes, and what happens at their end.
 
--- One file. held counts the bytes that are durable, sha_state is the running SHA-256 over exactly those. The request that writes has the
--- current writer_epoch, until lease_until at the latest.
+-- One file. Its bytes are segments. held counts those from the first one on whose sums are known: sha_state is the running SHA-256 over
+-- exactly these. The writer of an object's only segment computes the sums as the bytes come. Else Seal does, which has the current seal_epoch,
+-- until seal_until at the latest.
 CREATE TABLE transfer.objects (
-    uid             uuid        NOT NULL, -- also the key of its bytes
+    uid             uuid        NOT NULL,
     reservation     uuid        NOT NULL,
     position        bigint      GENERATED ALWAYS AS IDENTITY,
     client_id       text        NOT NULL,
@@ -19,81 +20,81 @@ CREATE TABLE transfer.objects (
     sha256          bytea,                -- once complete
     crc32           bigint      NOT NULL DEFAULT 0, -- over the bytes held, for archives
     mime_type       text,
-    -- Bytes of all parts but the last one of an object that is uploaded in parts at once; null: it comes in one stream. held then counts
-    -- the bytes that are joined: their SHA-256 is computed, in order.
-    part_size       bigint,
-    -- A forward is a transfer of its own over the bytes of another one: the uid of the object that was uploaded, which is the key in the
-    -- storage. Null: the object has bytes of its own.
+    seal_epoch      bigint      NOT NULL DEFAULT 0,
+    seal_until      timestamptz,
+    -- False: the object has one segment at most, whose uid is its own, so it can be read without a look at the segments.
+    segmented       boolean     NOT NULL DEFAULT false,
+    part_size       bigint,               -- bytes of all parts but the last one, of an object that is uploaded in parts at once
+    -- A forward is a transfer of its own over the bytes of another one: the uid of the object that was uploaded, which its segments name.
+    -- Null: the object has bytes of its own.
     content         uuid,
     -- Bytes of names that are charged as volume, to the month of created_at; negative where the bytes count nothing.
     metadata        bigint      NOT NULL DEFAULT 0,
-    writer_epoch    bigint      NOT NULL DEFAULT 0,
-    lease_until     timestamptz,
-    reserved        bigint      NOT NULL DEFAULT 0, -- volume set aside for the request that is writing
-    reserved_month  date,
     downloads       bigint      NOT NULL DEFAULT 0,
     upload_metadata text,                 -- the header Upload-Metadata of a tus upload, which HEAD repeats
     -- Concatenation of tus (contract 4.25). partial: the object has bytes of a file that a final upload will name. It is in no list, does
-    -- not count to object_count, and has no row once its reservation is confirmed. final: the object whose bytes are copied from it. Of
-    -- that object, upload_concat is the header of its creation, and partials and partial_sizes are the client ids and sizes of what it is
-    -- made of, in order. They stay when the partial rows are deleted.
+    -- not count to object_count, and has no row once its reservation is confirmed. final: the object that has its segment now. Of that
+    -- object, upload_concat is the header of its creation, and partials are the client ids of what it is made of, in order.
     partial         boolean     NOT NULL DEFAULT false,
     final           uuid,
     upload_concat   text,
     partials        text[],
-    partial_sizes   bigint[],
     created_at      timestamptz NOT NULL,
     CONSTRAINT objects_pkey PRIMARY KEY (uid),
     CONSTRAINT objects_client_id_key UNIQUE (reservation, client_id),
     CONSTRAINT objects_reservation FOREIGN KEY (reservation) REFERENCES transfer.reservations (uid),
     CONSTRAINT objects_held_bounded CHECK (held BETWEEN 0 AND intended_size),
     CONSTRAINT objects_part_size CHECK (part_size > 0),
-    CONSTRAINT objects_reserved_known CHECK (reserved >= 0 AND (reserved = 0 OR reserved_month IS NOT NULL)),
     CONSTRAINT objects_final_of_partial CHECK (final IS NULL OR partial),
-    CONSTRAINT objects_partials_known CHECK ((partials IS NULL) = (upload_concat IS NULL) AND (partials IS NULL) = (partial_sizes IS NULL))
+    CONSTRAINT objects_partials_known CHECK ((partials IS NULL) = (upload_concat IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX objects_in_order ON transfer.objects (reservation, position);
-CREATE INDEX objects_reserving ON transfer.objects (lease_until) WHERE reserved > 0;
 CREATE INDEX objects_sharing ON transfer.objects (content, uid) WHERE content IS NOT NULL;
 CREATE INDEX objects_partial ON transfer.objects (reservation) WHERE partial;
 CREATE INDEX objects_concatenated ON transfer.objects (reservation) WHERE partials IS NOT NULL;
 
--- What is held of a part. A row is made when a part begins, and deleted when the object is complete. A writer of a row holds at least a
--- key share lock of the object, so no row comes after the deletion of the object. Charges are those of the object.
-CREATE TABLE transfer.object_parts (
-    object         uuid        NOT NULL,
-    number         integer     NOT NULL, -- from 1
-    held           bigint      NOT NULL DEFAULT 0,
-    writer_epoch   bigint      NOT NULL DEFAULT 0,
+-- What an object consists of: append-only runs of bytes, in the order of their numbers. uid is the key in the storage; that of the first
+-- segment is the object's. The request that writes has the current epoch, until lease_until at the latest. A writer holds at least a key share
+-- lock of the object, so no row comes after the deletion of the object. The row goes with the stored bytes, after the object: bytes without a
+-- row are orphans.
+CREATE TABLE transfer.segments (
+    uid            uuid        NOT NULL,
+    object         uuid        NOT NULL, -- whose segment it is: that of a partial upload becomes the final one's; never that of a forward
+    number         integer     NOT NULL,
+    size           bigint      NOT NULL, -- the maximum, while the object's size is deferred
+    held           bigint      NOT NULL DEFAULT 0, -- bytes that are durable
+    epoch          bigint      NOT NULL DEFAULT 0,
     lease_until    timestamptz,
     reserved       bigint      NOT NULL DEFAULT 0, -- volume set aside for the request that is writing
     reserved_month date,
-    CONSTRAINT object_parts_pkey PRIMARY KEY (object, number),
-    CONSTRAINT object_parts_number CHECK (number > 0),
-    CONSTRAINT object_parts_held CHECK (held >= 0),
-    CONSTRAINT object_parts_reserved_known CHECK (reserved >= 0 AND (reserved = 0 OR reserved_month IS NOT NULL))
-);
-CREATE INDEX object_parts_reserving ON transfer.object_parts (lease_until) WHERE reserved > 0;
+    CONSTRAINT segments_pkey PRIMARY KEY (uid),
+    CONSTRAINT segments_place_key UNIQUE (object, number),
+    CONSTRAINT segments_number CHECK (number > 0),
+    CONSTRAINT segments_held_bounded CHECK (held BETWEEN 0 AND size),
+    CONSTRAINT segments_reserved_known CHECK (reserved >= 0 AND (reserved = 0 OR reserved_month IS NOT NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+CREATE INDEX segments_reserving ON transfer.segments (lease_until) WHERE reserved > 0;
 
--- Bytes of an object by the month they were charged to, so that they are given back to that month. Charges are written by statements that
+-- Bytes of a segment by the month they were charged to, so that they are given back to that month. Charges are written by statements that
 -- hold the lock of the object, so none comes after its deletion.
-CREATE TABLE transfer.object_charges (
-    object uuid   NOT NULL,
-    month  date   NOT NULL,
-    bytes  bigint NOT NULL,
-    CONSTRAINT object_charges_pkey PRIMARY KEY (object, month),
-    CONSTRAINT object_charges_positive CHECK (bytes >= 0)
+CREATE TABLE transfer.segment_charges (
+    segment uuid   NOT NULL,
+    month   date   NOT NULL,
+    bytes   bigint NOT NULL,
+    CONSTRAINT segment_charges_pkey PRIMARY KEY (segment, month),
+    CONSTRAINT segment_charges_positive CHECK (bytes >= 0)
 );
 
--- Charges and parts go with their objects, by one statement instead of one for each object, which took most of the time when many
--- transfers fell due at once.
+-- Charges go with the objects, by one statement instead of one for each object, which took most of the time when many transfers fell due at
+-- once.
 -- +goose StatementBegin
 CREATE FUNCTION transfer.delete_charges() RETURNS trigger
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    DELETE FROM transfer.object_charges c WHERE c.object = ANY (ARRAY(SELECT uid FROM gone)); -- by the index, whatever the statistics say
-    DELETE FROM transfer.object_parts p WHERE p.object = ANY (ARRAY(SELECT uid FROM gone));
+    -- by the index, whatever the statistics say
+    DELETE FROM transfer.segment_charges c WHERE c.segment = ANY (ARRAY(
+        SELECT s.uid FROM transfer.segments s WHERE s.object = ANY (ARRAY(SELECT uid FROM gone))));
     RETURN NULL;
 END
 $$;
@@ -197,14 +198,14 @@ CREATE TABLE transfer.erasing (
     CONSTRAINT erasing_pkey PRIMARY KEY (transfer)
 );
 
--- Objects that are stored encrypted (contract 4.24): the key of each, sealed, and where its bytes lie. Without the row the bytes are
--- erased. There is no foreign key: a row is deleted with the bytes, which outlive the row of the object.
-CREATE TABLE transfer.sealed_objects (
-    object  uuid   NOT NULL,
+-- Segments that are stored encrypted (contract 4.24): the key of each, and where its bytes lie. The key is sealed for the segment and its place
+-- in its object. Without the row the bytes are erased. There is no foreign key: a row is deleted with the bytes.
+CREATE TABLE transfer.sealed_segments (
+    segment uuid   NOT NULL,
     key     bytea  NOT NULL, -- sealed
-    layout  bytea  NOT NULL, -- runs of segments
-    version bigint NOT NULL, -- how often it was saved
-    CONSTRAINT sealed_objects_pkey PRIMARY KEY (object)
+    layout  bytea  NOT NULL, -- runs of ciphertext
+    version bigint NOT NULL, -- how often the layout was saved
+    CONSTRAINT sealed_segments_pkey PRIMARY KEY (segment)
 );
 
 -- What is known about the bytes of objects: the verdict of the malware scanner and the kinds of content. A row is made when a transfer is

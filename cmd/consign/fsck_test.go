@@ -32,7 +32,7 @@ func TestFsckCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	orphan := id.New[id.Object]()
-	w, err := store.Append(t.Context(), blob.ObjectKey(orphan), 0, 5)
+	w, err := store.Append(t.Context(), blob.SegmentKey(id.Segment(orphan)), 0, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestFsckCommand(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Finish(t.Context(), blob.ObjectKey(orphan), 5); err != nil {
+	if err := store.Finish(t.Context(), blob.SegmentKey(id.Segment(orphan)), 5); err != nil {
 		t.Fatal(err)
 	}
 	out, _, err := consign(t.Context(), environ, "fsck")

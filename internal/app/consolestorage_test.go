@@ -71,7 +71,7 @@ func TestStorageChecks(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte("a DAMAGED file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.App.DB.Pool.Exec(t.Context(), "UPDATE transfer.objects SET lease_until = NULL"); err != nil { // else they count as held for another second
+	if _, err := s.App.DB.Pool.Exec(t.Context(), "UPDATE transfer.segments SET lease_until = NULL"); err != nil { // else they count as held for another second
 		t.Fatal(err)
 	}
 	starts := make(chan string, 4)

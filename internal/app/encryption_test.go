@@ -102,7 +102,7 @@ func TestEncryptedStorage(t *testing.T) {
 	if err := s.App.Content.PurgeBytes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := count(t, s, "SELECT count(*) FROM transfer.sealed_objects"); n != 0 {
+	if n := count(t, s, "SELECT count(*) FROM transfer.sealed_segments"); n != 0 {
 		t.Errorf("%d keys are left", n)
 	}
 }
@@ -215,7 +215,7 @@ func endLeases(t *testing.T, s *testkit.Server) {
 
 func setLeases(t *testing.T, s *testkit.Server, until string) {
 	t.Helper()
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.objects SET lease_until = `+until); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.segments SET lease_until = `+until); err != nil {
 		t.Fatal(err)
 	}
 }

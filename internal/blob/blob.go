@@ -32,16 +32,14 @@ var (
 	// ErrAway means that the storage is unavailable or overloaded and a retry makes sense. Any method may return it. It
 	// says nothing about what is stored. Clients see a 503.
 	ErrAway = errors.New("blob storage is unavailable")
-	// ErrIncomplete means that the store reads a planned object only when all of its bytes are durable.
-	ErrIncomplete = errors.New("blob cannot be read before all of its bytes are held")
 	// ErrKey means that a key does not have the form of Key.
 	ErrKey = errors.New("blob key is malformed")
 )
 
 // Store stores objects by key. An object starts unfinished, grows at its end, and becomes immutable by Finish.
 //
-// All methods may be called concurrently, with one condition: a key, or a part of a planned object, has at most one open Writer,
-// and its object is neither finished nor deleted concurrently. A context applies to the call that gets it, and to nothing after that call.
+// All methods may be called concurrently, with one condition: a key has at most one open Writer, and its object is neither finished nor
+// deleted concurrently. A context applies to the call that gets it, and to nothing after that call.
 type Store interface {
 	// Append opens the object for writing at offset. It creates the object when offset is 0 and nothing is stored. It cuts
 	// off bytes beyond offset: after a crash they may be garbage, and only the caller knows what it has acknowledged. size is
@@ -53,27 +51,6 @@ type Store interface {
 	//
 	// Errors: ErrGap for an offset beyond the stored bytes, finished or not; ErrFinished, ErrFull, ErrKey.
 	Append(ctx context.Context, key Key, offset, size int64) (Writer, error)
-	// Plan creates an unfinished object of no bytes that Writers of AppendAt fill. It returns the size of the parts: d.Part, or more
-	// where the store needs larger ones. The caller has deleted what was stored under the key, and makes sure that every byte is
-	// durable before it calls Finish.
-	//
-	// Errors: ErrFull, ErrKey.
-	Plan(ctx context.Context, key Key, d Division) (part int64, err error)
-	// AppendAt opens a planned object for writing at offset, in the part that begins at begin. Other parts may have open Writers, also
-	// in other processes. begin is a multiple of the size that Plan returned. offset was reported by the last Sync of an earlier Writer of
-	// the part or the one before, or is begin. AppendAt does not create the object. Bytes after offset may be written again until a
-	// Sync has reported them.
-	//
-	// Sync of the Writer returns up to which offset all bytes since begin are durable. That may be less than what was written, down
-	// to the last multiple of Granule; at the end of the object it is all. Close keeps nothing that no Sync has reported.
-	//
-	// Errors: ErrGap when nothing is stored, or fewer bytes than offset where it is not begin; ErrFull, ErrKey.
-	AppendAt(ctx context.Context, key Key, begin, offset int64) (Writer, error)
-	// OpenPlanned opens a planned object of size bytes for reading, finished or not. The caller knows that the first held bytes are
-	// durable. Others may be missing or garbage. A store may finish the object when all of its bytes are held.
-	//
-	// Errors: ErrNotFound (also when the store lacks some of the bytes), ErrIncomplete, ErrKey.
-	OpenPlanned(ctx context.Context, key Key, held, size int64) (Reader, error)
 	// Finish makes the object immutable, readable and durable: after it has returned nil, exactly size bytes survive any
 	// crash, whether or not the last Writer was synced. It is idempotent, also after a crash during an earlier call.
 	//
@@ -131,24 +108,14 @@ type Info struct {
 // key is never a path or a hidden file, and is unique on a case-insensitive file system.
 type Key string
 
-// Division is how a planned object is divided into parts.
-type Division struct {
-	Size int64 // of the object
-	Part int64 // of each part but the last one
-	Unit int64 // the size of parts is a multiple of it
-}
-
-// Granule is the unit of the parts of a planned object, in bytes.
-const Granule = 1 << 20
-
 // Limits of a key's length in bytes.
 const (
 	minKey = 8
 	maxKey = 128
 )
 
-// ObjectKey returns the key of a transfer's object.
-func ObjectKey(o id.Object) Key { return Key(o.String()) }
+// SegmentKey returns the key of a segment of a transfer's object.
+func SegmentKey(s id.Segment) Key { return Key(s.String()) }
 
 // Check returns an error that wraps ErrKey when the key does not have the form of Key.
 func (k Key) Check() error {
@@ -170,17 +137,6 @@ func Begin(ctx context.Context, key Key) error {
 		return err
 	}
 	return ctx.Err()
-}
-
-// BeginAt is Begin for AppendAt. It also returns an error for impossible offsets.
-func BeginAt(ctx context.Context, key Key, begin, offset int64) error {
-	if err := Begin(ctx, key); err != nil {
-		return err
-	}
-	if begin < 0 || offset < begin {
-		return fmt.Errorf("append to blob %s: offset %d of a part at %d", key, offset, begin)
-	}
-	return nil
 }
 
 // BeginAppend is Begin for Append. It also returns an error for a negative offset.

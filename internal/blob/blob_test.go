@@ -8,12 +8,12 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-func TestObjectKey(t *testing.T) {
+func TestSegmentKey(t *testing.T) {
 	t.Parallel()
-	o := id.New[id.Object]()
-	key := blob.ObjectKey(o)
+	o := id.New[id.Segment]()
+	key := blob.SegmentKey(o)
 	if err := key.Check(); err != nil || string(key) != o.String() {
-		t.Errorf("ObjectKey(%s) = %s, %v", o, key, err)
+		t.Errorf("SegmentKey(%s) = %s, %v", o, key, err)
 	}
 }
 

@@ -22,6 +22,7 @@ type (
 	device       struct{}
 	reservation  struct{}
 	object       struct{}
+	segment      struct{}
 	transfer     struct{}
 	delivery     struct{}
 	group        struct{}
@@ -49,6 +50,8 @@ type (
 	Reservation = ID[reservation]
 	// Object names one file.
 	Object = ID[object]
+	// Segment names one append-only run of bytes of a file.
+	Segment = ID[segment]
 	// Transfer names a delivered transfer.
 	Transfer = ID[transfer]
 	// Delivery names one recipient of a transfer.

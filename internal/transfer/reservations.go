@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/id"
 )
@@ -103,21 +106,22 @@ type Recipient struct {
 // Object is one file. Held counts durable bytes; the file is complete when Held equals IntendedSize, which is known unless Deferred.
 type Object struct {
 	UID            id.Object
-	Content        id.Object // whose bytes it has: its own uid, or that of a forwarded object
+	Content        id.Object // whose segments it has: its own, or those of a forwarded object
 	ClientID       string
 	Name           string // as the client named it; empty once erased
 	IntendedSize   int64  // while Deferred: the maximum
 	Deferred       bool   `db:"size_deferred"` // the uploader will say the size later
 	PartSize       int64  // of an object that is uploaded in parts: bytes of all parts but the last one; 0: in one stream
-	Held           int64  // of an object in parts: bytes that are joined, from the first one on
+	Held           int64  // bytes from the first one on whose sums are known; those of a stream are as they come
 	SHA256         []byte // nil while incomplete
 	CRC32          uint32 // of the held bytes, for archives
 	MIMEType       string
 	Downloads      int64
 	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers
 	UploadMetadata string    // as the tus client sent it
+	Segmented      bool      // false: it has one segment at most, whose uid is that of Content
 	Partial        bool      // a partial upload of tus (contract 4.25): in no list, never delivered
-	Final          id.Object // of a partial upload: the object that is made of it; zero: none yet
+	Final          id.Object // of a partial upload: the object that has its segment; zero: none yet
 	Concatenated   bool      // a final upload of tus: it is made of partial ones
 	UploadConcat   string    `db:"-"` // of a final upload, as the client sent it; set where an upload begins or answers
 	Scan           *Scan     // nil: unscanned
@@ -151,3 +155,11 @@ func (o Object) PartLength(number int) int64 {
 
 // Complete reports whether all bytes are held.
 func (o Object) Complete() bool { return o.Held == o.IntendedSize && !o.Deferred }
+
+// Segment returns the uid of an object's segment of a number from 1 on. Segments that were partial uploads keep those that they had.
+func (o Object) Segment(number int) id.Segment {
+	if number == 1 {
+		return id.Segment(o.UID)
+	}
+	return id.Segment{UUID: uuid.NewSHA1(o.UID.UUID, []byte(strconv.Itoa(number)))}
+}

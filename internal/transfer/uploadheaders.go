@@ -3,6 +3,7 @@
 package transfer
 
 import (
+	"crypto/sha1" //nolint:gosec // tus asks for it; only lengths are used
 	"crypto/sha256"
 	"encoding/base64"
 	"strings"
@@ -67,11 +68,13 @@ func nameOf(values map[string]string) string {
 	return name
 }
 
-// ParseUploadChecksum parses the header Upload-Checksum of tus, an algorithm and a sum in base64. The only algorithm is sha256.
+// ParseUploadChecksum parses the header Upload-Checksum of tus, an algorithm and a sum in base64. The algorithms are sha256 and sha1, whose sums
+// differ in length.
 func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 	algorithm, encoded, _ := strings.Cut(header, " ")
 	sum, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if algorithm != "sha256" || err != nil || len(sum) != sha256.Size {
+	size := map[string]int{"sha256": sha256.Size, "sha1": sha1.Size}[algorithm]
+	if err != nil || len(sum) != size || size == 0 {
 		return nil, false
 	}
 	return sum, true

@@ -64,7 +64,7 @@ func TestDirectDownloads(t *testing.T) {
 	ann.At(off).Get(file).Want(http.StatusOK)
 
 	// An encrypted file comes from the server.
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.objects SET lease_until = NULL`); err != nil { // of the upload
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.segments SET lease_until = NULL`); err != nil { // of the upload
 		t.Fatal(err)
 	}
 	encrypts := testkit.New(t, testkit.Beside(s), bucket, direct, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))

@@ -267,7 +267,7 @@ func TestRemoval(t *testing.T) {
 		t.Fatalf("after the reservation was cancelled the bucket holds %+v", all)
 	}
 
-	orphan := blob.ObjectKey(id.New[id.Object]())
+	orphan := blob.SegmentKey(id.New[id.Segment]())
 	w, err := bucket(t, where).Append(t.Context(), orphan, 0, 7*mib)
 	if err != nil {
 		t.Fatal(err)

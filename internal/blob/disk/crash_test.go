@@ -20,10 +20,8 @@ type promise struct {
 	data     string // the object, once complete
 	acked    int    // bytes that a Sync reported
 	finished bool
-	deleting bool  // Delete was called
-	deleted  bool  // and returned
-	parts    []int // of a planned object: bytes of each part that a Sync reported
-	planned  bool  // Plan returned
+	deleting bool // Delete was called
+	deleted  bool // and returned
 }
 
 // book is what the caller knows about all objects.
@@ -96,6 +94,14 @@ func remove(key blob.Key) step {
 	}
 }
 
+// forget makes a deleted object one that may begin again.
+func forget(key blob.Key) step {
+	return func(_ *disk.Store, b book) error {
+		b[key] = promise{}
+		return nil
+	}
+}
+
 // work reaches every fsync of the store in a situation that depends on it.
 var work = [][]step{
 	{ // an upload in two requests
@@ -111,12 +117,12 @@ var work = [][]step{
 	{ // bytes beyond the acknowledged offset, rolled back without others in their place
 		extend("back-bbbb", "pq", 2), stray("back-bbbb", "XYZ", true), stray("back-bbbb", "", false), finish("back-bbbb", "pq"),
 	},
-	{ // a planned object whose parts come in another order, each in two requests; bytes that are not acknowledged; parts of two writers at once
-		plan("plan-aacc", "abcdefgh", 3), fill("plan-aacc", 2, 1), fill("plan-aacc", 0, 2), strayPart("plan-aacc", 1, "XYZ"),
-		together("plan-aacc", 1, 0), fill("plan-aacc", 2, 2), finish("plan-aacc", "abcdefgh"),
+	{ // the segments of one object, in turns: the last one first, with bytes that are not acknowledged
+		extend("second-aacc", "defg", 1), extend("first-aacc", "abc", 2), stray("second-aacc", "XYZ", true), extend("first-aacc", "abc", 3),
+		finish("first-aacc", "abc"), extend("second-aacc", "defg", 4), finish("second-aacc", "defg"),
 	},
-	{ // planned twice, because the first plan was given up
-		stray("again-aacc", "XYZ", true), remove("again-aacc"), plan("again-aacc", "abcd", 2), fill("again-aacc", 1, 2), fill("again-aacc", 0, 3), finish("again-aacc", "abcd"),
+	{ // begun again, because what was there was given up
+		stray("again-aacc", "XYZ", true), remove("again-aacc"), forget("again-aacc"), extend("again-aacc", "abcd", 4), finish("again-aacc", "abcd"),
 	},
 	{ // nothing at all
 		extend("empty-bbbb", "", 0), finish("empty-bbbb", ""),
@@ -219,9 +225,6 @@ func resume(s *disk.Store, key blob.Key, p promise) error {
 	if p.deleting {
 		return s.Delete(ctx, key)
 	}
-	if p.parts != nil {
-		return resumeParts(s, key, p)
-	}
 	_, err := send(s, key, p.acked, p.data[p.acked:], true)
 	if errors.Is(err, blob.ErrFinished) { // the interrupted Finish was complete
 		err = nil
@@ -253,10 +256,6 @@ func checkKept(s *disk.Store, b book, all bool) error {
 				return fmt.Errorf("%s is finished and listed as %v", key, listed[key])
 			}
 			if err := checkContent(s, key, p.data); err != nil {
-				return err
-			}
-		case p.parts != nil:
-			if err := checkParts(s, key, p); err != nil {
 				return err
 			}
 		case p.acked > 0 || len(listed[key]) > 0:

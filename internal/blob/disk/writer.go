@@ -28,7 +28,6 @@ type writer struct {
 	reserved int64 // end of the reserved space
 	kicked   int64 // end of the range passed to Writeback
 	newEntry bool  // the directory entry may not be durable
-	shared   bool  // other writers have the file too: it is never cut off
 	err      error // first failure of Sync; the kernel reports it only once
 }
 
@@ -96,7 +95,7 @@ func (w *writer) Close() error {
 	if w.err != nil {
 		end = w.held
 	}
-	if !w.shared && (w.reserved > end || w.err != nil) {
+	if w.reserved > end || w.err != nil {
 		// If that fails, the next Append truncates; until then the space stays reserved.
 		_ = w.file.Truncate(end)
 	}

@@ -167,26 +167,6 @@ func (s *store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	return &writer{Writer: w, volume: s.volume}, nil
 }
 
-// Plan implements blob.Store.
-func (s *store) Plan(ctx context.Context, key blob.Key, d blob.Division) (int64, error) {
-	if err := s.volume.Room(); err != nil {
-		return 0, fmt.Errorf("plan blob %s: %w", key, err)
-	}
-	return s.Store.Plan(ctx, key, d)
-}
-
-// AppendAt implements blob.Store.
-func (s *store) AppendAt(ctx context.Context, key blob.Key, begin, offset int64) (blob.Writer, error) {
-	if err := s.volume.Room(); err != nil {
-		return nil, fmt.Errorf("append to blob %s: %w", key, err)
-	}
-	w, err := s.Store.AppendAt(ctx, key, begin, offset)
-	if err != nil {
-		return nil, err
-	}
-	return &writer{Writer: w, volume: s.volume}, nil
-}
-
 type writer struct {
 	blob.Writer
 	volume *Volume

@@ -32,7 +32,7 @@ func random(seed byte, n int) []byte {
 	return b
 }
 
-func newKey() blob.Key { return blob.ObjectKey(id.New[id.Object]()) }
+func newKey() blob.Key { return blob.SegmentKey(id.New[id.Segment]()) }
 
 // wall is a proxy before the service that blocks after some requests. What the store has done then is what remains of a
 // process that died. The last request may or may not have reached the service.

@@ -44,7 +44,6 @@ func (s *Store) tidy(ctx context.Context, key blob.Key) {
 		_ = s.abortUploads(ctx, key)
 		s.forget(ctx, records)
 	}
-	_ = s.removePlan(ctx, key)
 }
 
 // complete makes the finished object from parts and tail; missing(err) when they do not exist.
@@ -54,10 +53,10 @@ func (s *Store) complete(ctx context.Context, key blob.Key, size int64) error {
 		return err
 	}
 	if len(records) == 0 {
-		return s.completePlan(ctx, key, size)
+		return errNothing
 	}
 	if last := newest(records); last.kind != kindPart {
-		w, err := s.resume(ctx, key, place{records: s.recordsPrefix(key), partSize: s.partSize(size)}, last.held)
+		w, err := s.resume(ctx, key, s.partSize(size), last.held)
 		if err != nil {
 			return err
 		}

@@ -19,9 +19,6 @@ func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
 	if err := s.listRecords(ctx, unfinished, fn); err != nil {
 		return fmt.Errorf("list blobs: %w", err)
 	}
-	if err := s.listPlanned(ctx, unfinished, fn); err != nil {
-		return fmt.Errorf("list blobs: %w", err)
-	}
 	if err := s.listUploads(ctx, unfinished, fn); err != nil {
 		return fmt.Errorf("list blobs: %w", err)
 	}
@@ -76,49 +73,6 @@ func (s *Store) listRecords(ctx context.Context, unfinished map[blob.Key]string,
 		// The records of a key are adjacent, the newest last.
 		current = blob.Info{Key: key, Size: r.held, Modified: r.modified}
 		unfinished[key] = r.kind
-	}
-	return show()
-}
-
-// listPlanned calls fn for each planned object, and adds it to unfinished.
-func (s *Store) listPlanned(ctx context.Context, unfinished map[blob.Key]string, fn func(blob.Info) error) error {
-	var current blob.Info
-	var part string     // prefix of the records of current that come now
-	var last, sum int64 // bytes of this part, and of those before it
-	show := func() error {
-		if current.Key == "" {
-			return nil
-		}
-		current.Size = sum + last
-		return fn(current)
-	}
-	for o := range s.all(ctx, s.prefix+plannedPrefix) {
-		if o.Err != nil {
-			return o.Err
-		}
-		name, _, ok := strings.Cut(strings.TrimPrefix(o.Key, s.prefix+plannedPrefix), "/")
-		key := blob.Key(name)
-		if !ok || key.Check() != nil {
-			continue
-		}
-		if key != current.Key {
-			if err := show(); err != nil {
-				return err
-			}
-			current, part, last, sum = blob.Info{Key: key}, "", 0, 0
-		}
-		if o.LastModified.After(current.Modified) {
-			current.Modified = o.LastModified
-		}
-		unfinished[key] = kindPart
-		prefix, r, ok := parseRecord(o)
-		if !ok {
-			continue
-		}
-		if prefix != part { // the records of a part are adjacent, the newest last
-			part, sum = prefix, sum+last
-		}
-		last = r.held
 	}
 	return show()
 }

@@ -36,7 +36,6 @@ type record struct {
 	partSize int64
 	parts    int64 // whole parts of the object
 	digest   string
-	first    int64 // parts of the multipart upload before those of the record; not in the metadata
 }
 
 const (
@@ -159,7 +158,7 @@ func parseDigest(s string) (d digest, err error) {
 func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, error) {
 	var list []string
 	var d digest
-	for marker := int(r.first); int64(len(list)) < r.parts; {
+	for marker := 0; int64(len(list)) < r.parts; {
 		page, err := s.core.ListObjectParts(ctx, s.bucket, s.objectName(key), r.upload, marker, min(1000, int(r.parts)))
 		if err != nil {
 			return nil, err
@@ -168,7 +167,7 @@ func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, er
 			if int64(len(list)) == r.parts {
 				break
 			}
-			if want := int(r.first) + len(list) + 1; p.PartNumber != want || p.Size != r.partSize {
+			if want := len(list) + 1; p.PartNumber != want || p.Size != r.partSize {
 				return nil, fmt.Errorf("%w: part %d of %d bytes found where part %d of %d was expected", errChanged, p.PartNumber, p.Size, want, r.partSize)
 			}
 			etag := strings.Trim(p.ETag, `"`)

@@ -11,13 +11,14 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// resume returns a writer that continues what is in a place at offset, and makes all bytes beyond offset invalid.
-func (s *Store) resume(ctx context.Context, key blob.Key, at place, offset int64) (_ *writer, err error) {
-	records, err := s.records(ctx, at.records)
+// resume returns a writer that continues an unfinished object at offset, and makes all bytes beyond offset invalid. partSize is that of the
+// parts of a new object.
+func (s *Store) resume(ctx context.Context, key blob.Key, partSize, offset int64) (_ *writer, err error) {
+	records, err := s.records(ctx, s.recordsPrefix(key))
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{store: s, key: key, ctx: context.WithoutCancel(ctx), place: at, upload: at.upload, partSize: at.partSize, generation: s.now().UnixMilli()}
+	w := &writer{store: s, key: key, ctx: context.WithoutCancel(ctx), partSize: partSize, generation: s.now().UnixMilli()}
 	if w.spool, err = s.spools.make(); err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func (s *Store) resume(ctx context.Context, key blob.Key, at place, offset int64
 	if last.held < offset {
 		return nil, fmt.Errorf("%w: %d held, offset %d", blob.ErrGap, last.held, offset)
 	}
-	if err := w.fill(ctx, &last); err != nil {
+	if err := s.fill(ctx, &last); err != nil {
 		return nil, err
 	}
 	records[len(records)-1] = last
@@ -46,9 +47,6 @@ func (s *Store) resume(ctx context.Context, key blob.Key, at place, offset int64
 	found, err := w.takeUp(ctx, records, offset)
 	if err != nil {
 		return nil, err
-	}
-	if !found && at.upload != "" {
-		return nil, fmt.Errorf("%w: %d held, and none of the last two Syncs has reported offset %d", blob.ErrGap, last.held, offset)
 	}
 	if !found {
 		return w, w.restart(ctx, last, offset)
@@ -78,7 +76,7 @@ func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bo
 	for i := len(records) - 1; i >= max(0, len(records)-2); i-- {
 		r := records[i]
 		if i < len(records)-1 {
-			if err := w.fill(ctx, &r); err != nil {
+			if err := w.store.fill(ctx, &r); err != nil {
 				return false, err
 			}
 		}
@@ -108,12 +106,6 @@ func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bo
 	}
 	w.at = offset
 	return true, nil
-}
-
-// fill is Store.fill for a record of the writer's place.
-func (w *writer) fill(ctx context.Context, r *record) error {
-	r.first = w.place.first
-	return w.store.fill(ctx, r)
 }
 
 // copyTail copies the first n bytes of a record's tail into the spool.

@@ -2,7 +2,6 @@
 //
 //	objects/<key>              a finished object, and before that the destination of its multipart upload
 //	uploads/<key>/<record>     what the last Syncs of an unfinished object made durable, see record
-//	planned/<key>/…            the same for an object that several Writers fill, see plan
 //
 // An unfinished object is a multipart upload of parts of equal size, plus a record. The record's body is the tail, which does
 // not fill a part yet; its name and metadata say which parts count. A record is one PUT, so what Sync reported exists whole
@@ -31,7 +30,6 @@ import (
 const (
 	objectsPrefix = "objects/"
 	uploadsPrefix = "uploads/"
-	plannedPrefix = "planned/"
 
 	mebibyte    = 1 << 20
 	minPartSize = 5 * mebibyte // minimum of S3 for any part but the last
@@ -125,7 +123,7 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	case !missing(err):
 		return nil, failed("append to", key, err)
 	}
-	w, err := s.resume(ctx, key, place{records: s.recordsPrefix(key), partSize: s.partSize(size)}, offset)
+	w, err := s.resume(ctx, key, s.partSize(size), offset)
 	if err != nil {
 		return nil, failed("append to", key, err)
 	}
@@ -175,16 +173,7 @@ func (s *Store) unfinished(ctx context.Context, key blob.Key) (int64, error) {
 	if len(records) > 0 {
 		return newest(records).held, nil
 	}
-	p, err := s.plan(ctx, key)
-	if err != nil {
-		return 0, err
-	}
-	parts, err := s.plannedParts(ctx, p)
-	held := int64(0)
-	for _, r := range parts {
-		held += r.held
-	}
-	return held, err
+	return 0, errNothing
 }
 
 // Delete implements blob.Store. It also aborts multipart uploads without a record.
@@ -207,9 +196,6 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 		if err := s.remove(ctx, r.name); err != nil {
 			return failed("delete", key, err)
 		}
-	}
-	if err := s.removePlan(ctx, key); err != nil {
-		return failed("delete", key, err)
 	}
 	return nil
 }

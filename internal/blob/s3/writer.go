@@ -19,14 +19,6 @@ const (
 	emptySum = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" // SHA-256 of no bytes
 )
 
-// place is where a writer keeps its bytes: all of an object, or a part of a planned one. The writer's offsets begin there.
-type place struct {
-	records  string // prefix of the names of its records
-	upload   string // id of the multipart upload that other writers have made; empty: it makes its own
-	first    int64  // parts of the multipart upload before its own
-	partSize int64
-}
-
 // writer appends to an unfinished object. Bytes go into a spool until it has a whole part. Parts are sent while the next one
 // fills. Bytes become part of the object only with a record.
 type writer struct {
@@ -34,7 +26,6 @@ type writer struct {
 	key   blob.Key
 	ctx   context.Context // outlives the call of Append, whose context does not apply to the writer
 
-	place    place
 	upload   string // id; empty until the first part is full
 	partSize int64
 	start    int64 // offset of the part being filled
@@ -93,7 +84,7 @@ func (w *writer) Write(p []byte) (n int, err error) {
 
 // send starts sending the full part.
 func (w *writer) send() error {
-	number := w.place.first + w.start/w.partSize + 1
+	number := w.start/w.partSize + 1
 	if number > maxParts {
 		return fmt.Errorf("more than %d parts of %d bytes", maxParts, w.partSize)
 	}
@@ -102,7 +93,7 @@ func (w *writer) send() error {
 			return err
 		}
 	}
-	if len(w.sending) == w.maxSending() {
+	if len(w.sending) == maxSending {
 		if err := w.settle(); err != nil {
 			return err
 		}
@@ -120,14 +111,6 @@ func (w *writer) send() error {
 	w.spool = next
 	w.start += w.partSize
 	return nil
-}
-
-// maxSending returns how many parts may be sent concurrently. Writers of a planned object work at once anyway.
-func (w *writer) maxSending() int {
-	if w.place.upload != "" {
-		return 1
-	}
-	return maxSending
 }
 
 // begin creates the multipart upload and saves its id in a record, so that it can be found again.
@@ -194,9 +177,9 @@ func (w *writer) Sync() (int64, error) {
 // record makes the first held bytes of the object durable: those of settled parts, and the tail in the spool.
 func (w *writer) record(held int64, kind string) error {
 	r := record{
-		name:       w.place.records + recordName(w.generation, w.sequence, held, kind),
+		name:       w.store.recordsPrefix(w.key) + recordName(w.generation, w.sequence, held, kind),
 		generation: w.generation, sequence: w.sequence, held: held, kind: kind,
-		upload: w.upload, partSize: w.partSize, parts: w.settled, digest: w.parts.String(), first: w.place.first,
+		upload: w.upload, partSize: w.partSize, parts: w.settled, digest: w.parts.String(),
 	}
 	tail := held - w.settled*w.partSize
 	if kind == kindCutting {

@@ -15,7 +15,7 @@ const benchSize = 256 << 20
 func BenchmarkAppend(b *testing.B) {
 	each(b, func(b *testing.B, s blob.Store, buffer []byte) {
 		for b.Loop() {
-			key := blob.ObjectKey(id.New[id.Object]())
+			key := blob.SegmentKey(id.New[id.Segment]())
 			fill(b, s, key, buffer)
 			if err := s.Delete(context.Background(), key); err != nil {
 				b.Fatal(err)
@@ -27,7 +27,7 @@ func BenchmarkAppend(b *testing.B) {
 // BenchmarkRead compares reading 256 MiB from the page cache.
 func BenchmarkRead(b *testing.B) {
 	each(b, func(b *testing.B, s blob.Store, buffer []byte) {
-		key := blob.ObjectKey(id.New[id.Object]())
+		key := blob.SegmentKey(id.New[id.Segment]())
 		fill(b, s, key, buffer)
 		for b.Loop() {
 			r, err := s.Open(context.Background(), key)

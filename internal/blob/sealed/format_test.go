@@ -17,8 +17,8 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// sealedKey is where the store puts the bytes of an encrypted object.
-func sealedKey(o id.Object) blob.Key { return blob.ObjectKey(o) + "-sealed" }
+// sealedKey is where the store puts the bytes of an encrypted segment.
+func sealedKey(o id.Segment) blob.Key { return blob.SegmentKey(o) + "-sealed" }
 
 // content returns n bytes that do not repeat.
 func content(n int) []byte {
@@ -41,11 +41,11 @@ func TestTinkReadsRuns(t *testing.T) {
 	t.Parallel()
 	open, inner, rows := setUp(t)
 	s := open(true)
-	const first, segment = 64<<10 - 40 - 16, 64<<10 - 16
-	for _, n := range []int{1, first - 1, first, first + 1, first + segment, first + segment + 1, first + 3*segment + 77} {
-		o, data := id.New[id.Object](), content(n+5)
-		put(t, s, blob.ObjectKey(o), data[:5], data[5:])
-		key, err := box(t).Open(rows.rows[o].Key, o.UUID[:])
+	const first, block = 64<<10 - 40 - 16, 64<<10 - 16
+	for _, n := range []int{1, first - 1, first, first + 1, first + block, first + block + 1, first + 3*block + 77} {
+		o, data := id.New[id.Segment](), content(n+5)
+		put(t, s, blob.SegmentKey(o), data[:5], data[5:])
+		key, err := box(t).Open(rows.rows[o].Key, rows.rows[o].Binding())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestTinkReadsRuns(t *testing.T) {
 		const short = 40 + 5 + 16 // the run of the first five bytes
 		for i, run := range [][]byte{stored[:short], stored[short:]} {
 			at := []int{0, 5}[i]
-			binding := binary.BigEndian.AppendUint64(append([]byte("consign object"), o.UUID[:]...), uint64(at))
+			binding := binary.BigEndian.AppendUint64(append([]byte("consign segment"), o.UUID[:]...), uint64(at))
 			r, err := tink.NewDecryptingReader(bytes.NewReader(run), binding)
 			if err != nil {
 				t.Fatal(err)
@@ -81,12 +81,12 @@ func TestDamageIsFound(t *testing.T) {
 	t.Parallel()
 	open, inner, _ := setUp(t)
 	s, below := open(true), inner()
-	const segment = 64 << 10
-	o, data := id.New[id.Object](), content(5*segment)
-	other, same := id.New[id.Object](), id.New[id.Object]()
-	put(t, s, blob.ObjectKey(o), data[:2*segment], data[2*segment:4*segment], data[4*segment:])
-	put(t, s, blob.ObjectKey(other), data[:2*segment], data[2*segment:4*segment], data[4*segment:])
-	put(t, s, blob.ObjectKey(same), data)
+	const block = 64 << 10
+	o, data := id.New[id.Segment](), content(5*block)
+	other, same := id.New[id.Segment](), id.New[id.Segment]()
+	put(t, s, blob.SegmentKey(o), data[:2*block], data[2*block:4*block], data[4*block:])
+	put(t, s, blob.SegmentKey(other), data[:2*block], data[2*block:4*block], data[4*block:])
+	put(t, s, blob.SegmentKey(same), data)
 	good, err := get(t, below, sealedKey(o))
 	if err != nil {
 		t.Fatal(err)
@@ -95,53 +95,53 @@ func TestDamageIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := 40 + 2*segment + 3*16 // stored bytes of each of the first two runs
+	run := 40 + 2*block + 3*16 // stored bytes of each of the first two runs
 	changes := map[string]func(b []byte) []byte{
-		"two runs exchanged":     func(b []byte) []byte { copy(b, good[run:2*run]); copy(b[run:], good[:run]); return b },
-		"two segments exchanged": func(b []byte) []byte { copy(b[segment:2*segment], good[run+segment:]); return b },
-		"a run of another object": func(b []byte) []byte {
+		"two runs exchanged":   func(b []byte) []byte { copy(b, good[run:2*run]); copy(b[run:], good[:run]); return b },
+		"two blocks exchanged": func(b []byte) []byte { copy(b[block:2*block], good[run+block:]); return b },
+		"a run of another segment": func(b []byte) []byte {
 			copy(b[:run], foreign)
 			return b
 		},
-		"all of another object":  func([]byte) []byte { return bytes.Clone(foreign) },
+		"all of another segment": func([]byte) []byte { return bytes.Clone(foreign) },
 		"the last run missing":   func(b []byte) []byte { return b[:2*run] },
 		"the last byte missing":  func(b []byte) []byte { return b[:len(b)-1] },
-		"a segment missing":      func(b []byte) []byte { return append(b[:segment], b[2*segment:]...) },
-		"a segment twice":        func(b []byte) []byte { return append(b[:2*segment], b[segment:]...) },
+		"a block missing":        func(b []byte) []byte { return append(b[:block], b[2*block:]...) },
+		"a block twice":          func(b []byte) []byte { return append(b[:2*block], b[block:]...) },
 		"nothing":                func([]byte) []byte { return nil },
 		"the first run, no more": func(b []byte) []byte { return b[:run] },
 	}
-	for _, at := range []int{0, 1, 33, 40, 41, segment - 1, segment, run - 1, run, run + 40, len(good) - 1} {
+	for _, at := range []int{0, 1, 33, 40, 41, block - 1, block, run - 1, run, run + 40, len(good) - 1} {
 		changes[fmt.Sprintf("bit in byte %d", at)] = func(b []byte) []byte { b[at] ^= 1; return b }
 	}
 	for what, change := range changes {
 		replace(t, below, sealedKey(o), change(bytes.Clone(good)))
-		got, err := get(t, s, blob.ObjectKey(o))
+		got, err := get(t, s, blob.SegmentKey(o))
 		if !errors.Is(err, sealed.ErrDamaged) || !bytes.HasPrefix(data, got) {
 			t.Errorf("%s: %d bytes, %v", what, len(got), err)
 		}
 	}
 	replace(t, below, sealedKey(o), append(bytes.Clone(good), "more"...))
-	if got, err := get(t, s, blob.ObjectKey(o)); err != nil || !bytes.Equal(got, data) {
+	if got, err := get(t, s, blob.SegmentKey(o)); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("bytes after the end: %d bytes, %v", len(got), err)
 	}
 }
 
-// TestErasedByKey: without its row an object cannot be read from any copy of the storage.
+// TestErasedByKey: without its row a segment cannot be read from any copy of the storage.
 func TestErasedByKey(t *testing.T) {
 	t.Parallel()
 	open, inner, rows := setUp(t)
-	s, o := open(true), id.New[id.Object]()
-	put(t, s, blob.ObjectKey(o), content(1000))
+	s, o := open(true), id.New[id.Segment]()
+	put(t, s, blob.SegmentKey(o), content(1000))
 	stored, err := get(t, inner(), sealedKey(o))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Delete(context.Background(), blob.ObjectKey(o)); err != nil {
+	if err := s.Delete(context.Background(), blob.SegmentKey(o)); err != nil {
 		t.Fatal(err)
 	}
 	put(t, inner(), sealedKey(o), stored)
-	if _, err := s.Open(context.Background(), blob.ObjectKey(o)); !errors.Is(err, blob.ErrNotFound) || len(rows.rows) > 0 {
+	if _, err := s.Open(context.Background(), blob.SegmentKey(o)); !errors.Is(err, blob.ErrNotFound) || len(rows.rows) > 0 {
 		t.Errorf("Open: %v, %d rows", err, len(rows.rows))
 	}
 	// The orphan sweep finds the copy and removes it.
@@ -157,7 +157,7 @@ func TestErasedByKey(t *testing.T) {
 func TestSecondWriter(t *testing.T) {
 	t.Parallel()
 	open, _, _ := setUp(t)
-	s, ctx, key := open(true), context.Background(), blob.ObjectKey(id.New[id.Object]())
+	s, ctx, key := open(true), context.Background(), blob.SegmentKey(id.New[id.Segment]())
 	for _, begun := range []int64{0, 10} {
 		old, err := s.Append(ctx, key, begun, 0)
 		if err != nil {
@@ -189,7 +189,7 @@ func TestSecondWriter(t *testing.T) {
 func TestCloseWritesNothing(t *testing.T) {
 	t.Parallel()
 	open, _, _ := setUp(t)
-	s, ctx, key, data := open(true), context.Background(), blob.ObjectKey(id.New[id.Object]()), content(300_000)
+	s, ctx, key, data := open(true), context.Background(), blob.SegmentKey(id.New[id.Segment]()), content(300_000)
 	old, err := s.Append(ctx, key, 0, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -10,22 +10,22 @@ import (
 type run struct {
 	count  int64 // how many there are
 	stored int64 // bytes in each one
-	hidden int64 // bytes at the end of each one that were cut off and are not part of the object
-	open   bool  // the last segment is not marked as the last one: what followed was cut off
+	hidden int64 // bytes at the end of each one that were cut off and are not part of the segment
+	open   bool  // the last block is not marked as the last one: what followed was cut off
 }
 
 func (r run) visible() int64 { return r.stored - r.hidden }
 
-// layout is the list of the runs of an object. Uploads in parts of the same size need one entry.
+// layout is the list of the runs of a segment. Uploads in parts of the same size need one entry.
 type layout []run
 
-// maxRuns bounds the entries of a layout. An object in more pieces of different sizes must be sent again.
+// maxRuns bounds the entries of a layout. A segment in more pieces of different sizes must be sent again.
 const maxRuns = 1 << 16
 
 // errLayout means that a stored layout has another form than encode writes.
-var errLayout = errors.New("the stored layout of an encrypted object is malformed")
+var errLayout = errors.New("the stored layout of an encrypted segment is malformed")
 
-// size returns the bytes of the object.
+// size returns the bytes of the segment.
 func (l layout) size() (n int64) {
 	for _, r := range l {
 		n += r.count * r.visible()
@@ -53,7 +53,7 @@ func (l layout) add(r run) layout {
 	return append(l, r)
 }
 
-// cut returns the layout of the first size bytes. Whole segments after them are given up. It needs as many stored bytes as its own
+// cut returns the layout of the first size bytes. Whole blocks after them are given up. It needs as many stored bytes as its own
 // storedSize says, so that a store that is cut to them holds all bytes at every moment.
 func (l layout) cut(size int64) layout {
 	var kept layout
@@ -67,7 +67,7 @@ func (l layout) cut(size int64) layout {
 			continue
 		}
 		if size > 0 {
-			end := min(r.stored, plainStart(segmentAt(size-1)+1))
+			end := min(r.stored, plainStart(blockAt(size-1)+1))
 			kept = append(kept, run{count: 1, stored: end, hidden: end - size, open: r.open || end < r.stored})
 		}
 		break
@@ -78,7 +78,7 @@ func (l layout) cut(size int64) layout {
 // place is one run and where it lies.
 type place struct {
 	run
-	plain  int64 // offset in the object
+	plain  int64 // offset in the segment
 	cipher int64 // offset in the store
 }
 
@@ -95,7 +95,7 @@ func (l layout) places() []place {
 	return all
 }
 
-// find returns the run that has the byte at an offset of the object, which is smaller than its size.
+// find returns the run that has the byte at an offset of the segment, which is smaller than its size.
 func find(places []place, offset int64) place {
 	p := places[sort.Search(len(places), func(i int) bool { return places[i].plain > offset })-1]
 	nth := (offset - p.plain) / p.visible()
@@ -141,15 +141,15 @@ func decode(b []byte) (layout, error) {
 	return l, nil
 }
 
-// within returns how many bytes of the object a store has that holds the first stored bytes of it.
+// within returns how many bytes of the segment a store has that holds the first stored bytes of it.
 func (l layout) within(stored int64) (n int64) {
 	for _, r := range l {
 		each := cipherLength(r.stored)
 		whole := min(r.count, stored/each)
 		n, stored = n+whole*r.visible(), stored-whole*each
 		if whole < r.count {
-			if segments := stored / cipherSize; segments > 0 {
-				n += min(plainStart(segments), r.visible())
+			if blocks := stored / cipherSize; blocks > 0 {
+				n += min(plainStart(blocks), r.visible())
 			}
 			break
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/powercut"
 )
 
-// TestRandomUploads: an object is what was appended, wherever uploads ended, went on and were cut off, and every range of it can be read.
+// TestRandomUploads: a segment is what was appended, wherever uploads ended, went on and were cut off, and every range of it can be read.
 func TestRandomUploads(t *testing.T) {
 	t.Parallel()
 	open, _, _ := setUp(t)
 	ctx := context.Background()
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		s, key := open(true), blob.ObjectKey(id.New[id.Object]())
+		s, key := open(true), blob.SegmentKey(id.New[id.Segment]())
 		var want []byte
 		for range 1 + r.IntN(12) {
 			if len(want) > 0 && r.IntN(3) == 0 {
@@ -104,11 +104,11 @@ func readRanges(s blob.Store, key blob.Key, want []byte, r *rand.Rand) error {
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	const part, size = 30_000, 150_000
-	want, o := content(size), id.New[id.Object]()
-	key := blob.ObjectKey(o)
+	want, o := content(size), id.New[id.Segment]()
+	key := blob.SegmentKey(o)
 	// carryOut uploads from an acknowledged offset on, part by part, until the power fails.
 	carryOut := func(d *powercut.Disk, rows *table, acked int64) (int64, error) {
-		inner, err := disk.New("/data/objects", d)
+		inner, err := disk.New("/data/segments", d)
 		if err != nil {
 			return acked, err
 		}
@@ -146,7 +146,7 @@ func TestPowerCut(t *testing.T) {
 		return acked, err
 	}
 	for n := 1; ; n++ {
-		rows := &table{rows: map[id.Object]sealed.Row{}}
+		rows := &table{rows: map[id.Segment]sealed.Row{}}
 		d := powercut.New(powercut.Options{CutAfter: n})
 		acked, err := carryOut(d, rows, 0)
 		if err == nil {
@@ -160,7 +160,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		fates := []powercut.Fate{powercut.Nothing, powercut.NamesOnly, powercut.ContentOnly, powercut.Garbage, powercut.Random(1), powercut.Random(2)}
 		for i, fate := range fates {
-			after := &table{rows: map[id.Object]sealed.Row{}}
+			after := &table{rows: map[id.Segment]sealed.Row{}}
 			for o, r := range rows.rows {
 				after.rows[o] = r
 			}

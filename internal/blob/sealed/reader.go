@@ -9,18 +9,18 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// reader decrypts an object. It gives out bytes only of segments that are authentic.
+// reader decrypts a segment. It gives out bytes only of blocks that are authentic.
 type reader struct {
-	object  *object
+	segment *segment
 	inner   blob.Reader
 	places  []place
 	size    int64
-	at      int64 // offset in the object
-	innerAt int64 // offset in the stored object
+	at      int64 // offset in the segment
+	innerAt int64 // offset in the stored segment
 
 	buffers *readBuffers
 	plain   []byte // decrypted bytes
-	from    int64  // offset of plain in the object
+	from    int64  // offset of plain in the segment
 	run     runCipher
 	runAt   int64 // offset of the run that the cipher is for; -1: none
 }
@@ -32,8 +32,8 @@ type readBuffers struct {
 
 var readPool = sync.Pool{New: func() any { return new(readBuffers) }}
 
-func newReader(o *object, inner blob.Reader) *reader {
-	return &reader{object: o, inner: inner, places: o.layout.places(), size: o.layout.size(), runAt: -1}
+func newReader(o *segment, inner blob.Reader) *reader {
+	return &reader{segment: o, inner: inner, places: o.layout.places(), size: o.layout.size(), runAt: -1}
 }
 
 // Read implements io.Reader.
@@ -78,13 +78,13 @@ func (r *reader) chunk() ([]byte, error) {
 	if r.at < r.from || r.at >= r.from+int64(len(r.plain)) {
 		if err := r.load(); err != nil {
 			r.plain = nil
-			return nil, fmt.Errorf("read blob %s at %d: %w", r.object.uid, r.at, err)
+			return nil, fmt.Errorf("read blob %s at %d: %w", r.segment.uid, r.at, err)
 		}
 	}
 	return r.plain[r.at-r.from:], nil
 }
 
-// load decrypts the segment with the current offset.
+// load decrypts the block with the current offset.
 func (r *reader) load() error {
 	if r.buffers == nil {
 		r.buffers = readPool.Get().(*readBuffers)
@@ -96,12 +96,12 @@ func (r *reader) load() error {
 			return err
 		}
 		var err error
-		if r.run, err = openRun(r.object.key, header, r.object.uid, p.plain); err != nil {
+		if r.run, err = openRun(r.segment.key, header, r.segment.uid, p.plain); err != nil {
 			return err
 		}
 		r.runAt = p.plain
 	}
-	number := segmentAt(r.at - p.plain)
+	number := blockAt(r.at - p.plain)
 	begin := plainStart(number)
 	end := min(plainStart(number+1), p.stored)
 	stored := r.buffers.stored[:end-begin+tagSize]
@@ -141,7 +141,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.size
 	}
 	if offset < 0 {
-		return 0, fmt.Errorf("read blob %s: negative offset", r.object.uid)
+		return 0, fmt.Errorf("read blob %s: negative offset", r.segment.uid)
 	}
 	r.at = offset
 	return offset, nil

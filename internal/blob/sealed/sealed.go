@@ -1,18 +1,19 @@
-// Package sealed encrypts objects before another blob.Store gets them (contract 4.24).
+// Package sealed encrypts segments before another blob.Store gets them (contract 4.24).
 //
-// Every object has a random key. The key, sealed, and the layout of the object are in a row of the database (Rows). Without the row nobody
-// can read the bytes. The encrypted bytes lie under the object's key with a suffix, so that nobody takes them for plain ones.
+// Every segment has a random key. The key, sealed, and the layout of the segment are in a row of the database (Rows). Without the row nobody
+// can read the bytes. The encrypted bytes lie under the segment's key with a suffix, so that nobody takes them for plain ones.
 //
-// An object is a sequence of runs. A run is what one Writer has written between two calls of Sync. It is encrypted on its own, with a key
-// derived from the object's key, a random salt and its offset, and never written again: no nonce is used twice. segments.go has its
+// A segment is a sequence of runs. A run is what one Writer has written between two calls of Sync. It is encrypted on its own, with a key
+// derived from the segment's key, a random salt and its offset, and never written again: no nonce is used twice. blocks.go has its
 // format, layout.go the list of runs.
 //
-// Objects that are stored in plain stay readable. Blobs that are no objects, as the storage mark, are passed on unencrypted.
+// Objects that are stored in plain stay readable. Blobs that are no segments, as the storage mark, are passed on unencrypted.
 package sealed
 
 import (
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -31,21 +32,31 @@ const rowTimeout = 10 * time.Second
 // listBatch is how many rows List loads at once.
 const listBatch = 500
 
-// Row is what the database has about an encrypted object.
+// Row is what the database has about a segment.
 type Row struct {
-	Key     []byte // sealed
+	Segment id.Segment
+	Object  id.Object // that it belongs to; zero: to none
+	Number  int       // its place there
+	Key     []byte    // sealed
 	Layout  []byte
-	Version int64 // how often the row was saved; 0 means that there is none
+	Version int64 // how often the layout was saved; 0 means that the segment is not encrypted
+}
+
+// Binding returns what a key is sealed for: the segment, its object and its place. So segments cannot be exchanged by who can write to the
+// database, and a segment gets another object by sealing its key again.
+func (r Row) Binding() []byte {
+	return binary.BigEndian.AppendUint32(append(r.Segment.UUID[:], r.Object.UUID[:]...), uint32(r.Number))
 }
 
 // Rows stores the rows. transfer/postgres implements it.
 type Rows interface {
-	// SealedObjects returns the rows of objects, as far as they exist.
-	SealedObjects(ctx context.Context, objects []id.Object) (map[id.Object]Row, error)
-	// SaveSealedObject stores a row under the next version. It reports false when the stored version is not that of r.
-	SaveSealedObject(ctx context.Context, o id.Object, r Row) (bool, error)
-	// DeleteSealedObject deletes a row. It is idempotent.
-	DeleteSealedObject(ctx context.Context, o id.Object) error
+	// SealedSegments returns the rows of segments, also of those that are not encrypted.
+	SealedSegments(ctx context.Context, segments []id.Segment) (map[id.Segment]Row, error)
+	// SaveSealedSegment stores the layout of a row, and the key of a new one, under the next version. It reports false when the stored version
+	// is not that of r.
+	SaveSealedSegment(ctx context.Context, r Row) (bool, error)
+	// DeleteSealedSegment deletes a row. It is idempotent.
+	DeleteSealedSegment(ctx context.Context, o id.Segment) error
 }
 
 // Box seals keys for the database. seal.Box implements it.
@@ -59,14 +70,14 @@ type Options struct {
 	Inner blob.Store
 	Rows  Rows
 	Box   Box
-	On    bool // encrypt new objects; others are read in any case
+	On    bool // encrypt new segments; others are read in any case
 }
 
-// Store is a blob.Store that encrypts objects. An object keeps the form in which it began: Append at offset 0 chooses it, and the caller
+// Store is a blob.Store that encrypts segments. A segment keeps the form in which it began: Append at offset 0 chooses it, and the caller
 // deletes what was there before.
 //
-// It differs from the contract of blob.Store in what was written since the last Sync: it is not part of the object when the Writer is
-// closed, or has met ErrFull. A segment is complete only at its end.
+// It differs from the contract of blob.Store in what was written since the last Sync: it is not part of the segment when the Writer is
+// closed, or has met ErrFull. A block is complete only at its end.
 type Store struct {
 	inner blob.Store
 	rows  Rows
@@ -79,66 +90,64 @@ var _ blob.Store = (*Store)(nil)
 // New makes a Store.
 func New(o Options) *Store { return &Store{inner: o.Inner, rows: o.Rows, box: o.Box, on: o.On} }
 
-// object is an encrypted object as its row says.
-type object struct {
-	uid     id.Object
-	key     []byte
-	sealed  []byte
-	layout  layout
-	version int64
+// segment is an encrypted segment as its row says.
+type segment struct {
+	row    Row
+	uid    id.Segment
+	key    []byte
+	layout layout
 }
 
-func sealedKey(o id.Object) blob.Key { return blob.ObjectKey(o) + suffix }
+func sealedKey(o id.Segment) blob.Key { return blob.SegmentKey(o) + suffix }
 
-// newObject makes an object with a key of its own.
-func (s *Store) newObject(o id.Object) *object {
-	key := make([]byte, keySize)
-	rand.Read(key) // never fails
-	return &object{uid: o, key: key, sealed: s.box.Seal(key, o.UUID[:])}
+// newKey gives a segment without a row a key.
+func (s *Store) newKey(o *segment) {
+	o.key = make([]byte, keySize)
+	rand.Read(o.key) // never fails
+	o.row.Key = s.box.Seal(o.key, o.row.Binding())
 }
 
-// load reads an object's row. It returns nil when there is none.
-func (s *Store) load(ctx context.Context, o id.Object) (*object, error) {
-	rows, err := s.rows.SealedObjects(ctx, []id.Object{o})
+// load reads a segment's row. A segment whose row has no version is not encrypted.
+func (s *Store) load(ctx context.Context, uid id.Segment) (*segment, error) {
+	rows, err := s.rows.SealedSegments(ctx, []id.Segment{uid})
 	if err != nil {
 		return nil, err
 	}
-	r, found := rows[o]
-	if !found {
-		return nil, nil
+	o := &segment{row: rows[uid], uid: uid}
+	if o.row.Version == 0 {
+		return o, nil
 	}
-	layout, err := decode(r.Layout)
-	if err != nil {
-		return nil, fmt.Errorf("object %s: %w", o, err)
+	if o.layout, err = decode(o.row.Layout); err != nil {
+		return nil, fmt.Errorf("segment %s: %w", uid, err)
 	}
-	key, err := s.box.Open(r.Key, o.UUID[:])
-	if err != nil {
-		return nil, fmt.Errorf("open the key of object %s: %w", o, err)
+	if o.key, err = s.box.Open(o.row.Key, o.row.Binding()); err != nil {
+		return nil, fmt.Errorf("open the key of segment %s: %w", uid, err)
 	}
-	return &object{uid: o, key: key, sealed: r.Key, layout: layout, version: r.Version}, nil
+	return o, nil
 }
 
-// save stores the row of an object.
+// save stores the row of a segment.
 // Errors: errOther.
-func (s *Store) save(ctx context.Context, o *object) error {
-	saved, err := s.rows.SaveSealedObject(ctx, o.uid, Row{Key: o.sealed, Layout: o.layout.encode(), Version: o.version})
+func (s *Store) save(ctx context.Context, o *segment) error {
+	o.row.Layout = o.layout.encode()
+	saved, err := s.rows.SaveSealedSegment(ctx, o.row)
 	if err == nil && !saved {
 		err = errOther
 	}
 	if err != nil {
-		return fmt.Errorf("save the key of object %s: %w", o.uid, err)
+		return fmt.Errorf("save the key of segment %s: %w", o.uid, err)
 	}
-	o.version++
+	o.row.Version++
 	return nil
 }
 
-// errOther means that another Writer has written the object.
-var errOther = errors.New("another writer has written the object")
+// errOther means that another Writer has written the segment.
+var errOther = errors.New("another writer has written the segment")
 
-// choose calls plain or encrypted for a key, by the form in which the object is stored. It asks the database only where the setting, or
-// the error absent of plain, says that the object is probably encrypted.
-func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, plain func() (T, error), encrypted func(*object) (T, error)) (T, error) {
-	uid, err := id.Parse[id.Object](string(key))
+// choose calls plain or encrypted for a key, by the form in which the segment is stored. It asks the database only where the setting, or
+// the error absent of plain, says that the segment is probably encrypted.
+func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, plain func() (T, error), encrypted func(*segment) (T, error)) (T, error) {
+	uid, err := id.Parse[id.Segment](string(key))
 	if err != nil {
 		return plain()
 	}
@@ -152,7 +161,7 @@ func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, pl
 	case err != nil:
 		var none T
 		return none, err
-	case o != nil:
+	case o.row.Version > 0:
 		return encrypted(o)
 	}
 	return plain()
@@ -163,28 +172,28 @@ func (s *Store) Append(ctx context.Context, key blob.Key, offset, size int64) (b
 	if err := blob.BeginAppend(ctx, key, offset); err != nil {
 		return nil, err
 	}
-	if uid, err := id.Parse[id.Object](string(key)); err == nil && s.on && offset == 0 {
+	if uid, err := id.Parse[id.Segment](string(key)); err == nil && s.on && offset == 0 {
 		return s.begin(ctx, uid, size)
 	}
 	return choose(ctx, s, key, blob.ErrGap,
 		func() (blob.Writer, error) { return s.inner.Append(ctx, key, offset, size) },
-		func(o *object) (blob.Writer, error) { return s.resume(ctx, o, offset, size) })
+		func(o *segment) (blob.Writer, error) { return s.resume(ctx, o, offset, size) })
 }
 
-// begin opens a Writer for an object from its first byte on. The Writer stores the row of a new object when it syncs.
-func (s *Store) begin(ctx context.Context, uid id.Object, size int64) (blob.Writer, error) {
+// begin opens a Writer for a segment from its first byte on. The Writer stores the row of a new segment when it syncs.
+func (s *Store) begin(ctx context.Context, uid id.Segment, size int64) (blob.Writer, error) {
 	o, err := s.load(ctx, uid)
 	if err != nil {
 		return nil, err
 	}
-	if o == nil {
-		o = s.newObject(uid)
+	if o.row.Version == 0 {
+		s.newKey(o)
 	}
 	return s.resume(ctx, o, 0, size)
 }
 
-// resume opens a Writer at an offset of an encrypted object.
-func (s *Store) resume(ctx context.Context, o *object, offset, size int64) (blob.Writer, error) {
+// resume opens a Writer at an offset of an encrypted segment.
+func (s *Store) resume(ctx context.Context, o *segment, offset, size int64) (blob.Writer, error) {
 	held := o.layout.size()
 	if offset > held {
 		return nil, fmt.Errorf("append to blob %s: %w: %d held, offset %d", o.uid, blob.ErrGap, held, offset)
@@ -206,12 +215,12 @@ func (s *Store) resume(ctx context.Context, o *object, offset, size int64) (blob
 	if err != nil {
 		return nil, err
 	}
-	return &writer{store: s, object: o, inner: inner, held: offset, start: offset, unsaved: o.version == 0}, nil
+	return &writer{store: s, segment: o, inner: inner, held: offset, start: offset, unsaved: o.row.Version == 0}, nil
 }
 
-// saveCut stores the row of an object that was cut off, before the inner store cuts it.
+// saveCut stores the row of a segment that was cut off, before the inner store cuts it.
 // Errors: blob.ErrFinished.
-func (s *Store) saveCut(ctx context.Context, o *object) error {
+func (s *Store) saveCut(ctx context.Context, o *segment) error {
 	r, err := s.inner.Open(ctx, sealedKey(o.uid))
 	if err == nil {
 		_ = r.Close()
@@ -231,7 +240,7 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 	type nothing struct{}
 	_, err := choose(ctx, s, key, blob.ErrNotFound,
 		func() (nothing, error) { return nothing{}, s.inner.Finish(ctx, key, size) },
-		func(o *object) (nothing, error) {
+		func(o *segment) (nothing, error) {
 			if held := o.layout.size(); held != size {
 				return nothing{}, fmt.Errorf("finish blob %s: %w: %d held, %d expected", key, blob.ErrSize, held, size)
 			}
@@ -240,14 +249,14 @@ func (s *Store) Finish(ctx context.Context, key blob.Key, size int64) error {
 	return err
 }
 
-// Open implements blob.Store. A plain object's Reader is that of the inner store.
+// Open implements blob.Store. A plain segment's Reader is that of the inner store.
 func (s *Store) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
 	if err := blob.Begin(ctx, key); err != nil {
 		return nil, err
 	}
 	return choose(ctx, s, key, blob.ErrNotFound,
 		func() (blob.Reader, error) { return s.inner.Open(ctx, key) },
-		func(o *object) (blob.Reader, error) {
+		func(o *segment) (blob.Reader, error) {
 			inner, err := s.inner.Open(ctx, sealedKey(o.uid))
 			if err != nil {
 				return nil, err
@@ -263,7 +272,7 @@ func (s *Store) Held(ctx context.Context, key blob.Key) (int64, error) {
 	}
 	return choose(ctx, s, key, blob.ErrNotFound,
 		func() (int64, error) { return s.inner.Held(ctx, key) },
-		func(o *object) (int64, error) {
+		func(o *segment) (int64, error) {
 			stored, err := s.inner.Held(ctx, sealedKey(o.uid))
 			return o.layout.within(stored), err
 		})
@@ -274,7 +283,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err := blob.Begin(ctx, key); err != nil {
 		return err
 	}
-	uid, err := id.Parse[id.Object](string(key))
+	uid, err := id.Parse[id.Segment](string(key))
 	if err != nil {
 		return s.inner.Delete(ctx, key)
 	}
@@ -285,7 +294,7 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 	if err != nil {
 		return err
 	}
-	if err := s.rows.DeleteSealedObject(ctx, uid); err != nil {
+	if err := s.rows.DeleteSealedSegment(ctx, uid); err != nil {
 		return err
 	}
 	if err := s.inner.Delete(ctx, sealedKey(uid)); err != nil {
@@ -300,24 +309,24 @@ func (s *Store) Delete(ctx context.Context, key blob.Key) error {
 
 // List implements blob.Store.
 func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
-	var batch []blob.Info // encrypted ones, with the keys of their objects
+	var batch []blob.Info // encrypted ones, with the keys of their segments
 	flush := func() error {
-		objects := make([]id.Object, 0, len(batch))
+		segments := make([]id.Segment, 0, len(batch))
 		for _, i := range batch {
-			o, err := id.Parse[id.Object](string(i.Key))
+			o, err := id.Parse[id.Segment](string(i.Key))
 			if err != nil {
 				return err
 			}
-			objects = append(objects, o)
+			segments = append(segments, o)
 		}
-		rows, err := s.rows.SealedObjects(ctx, objects)
+		rows, err := s.rows.SealedSegments(ctx, segments)
 		if err != nil {
 			return err
 		}
 		for n, i := range batch {
-			l, err := decode(rows[objects[n]].Layout)
+			l, err := decode(rows[segments[n]].Layout)
 			if err != nil {
-				return fmt.Errorf("object %s: %w", i.Key, err)
+				return fmt.Errorf("segment %s: %w", i.Key, err)
 			}
 			i.Size = l.within(i.Size)
 			if err := fn(i); err != nil {
@@ -329,7 +338,7 @@ func (s *Store) List(ctx context.Context, fn func(blob.Info) error) error {
 	}
 	err := s.inner.List(ctx, func(i blob.Info) error {
 		plain, encrypted := strings.CutSuffix(string(i.Key), suffix)
-		if _, err := id.Parse[id.Object](plain); !encrypted || err != nil {
+		if _, err := id.Parse[id.Segment](plain); !encrypted || err != nil {
 			return fn(i)
 		}
 		i.Key = blob.Key(plain)

@@ -19,33 +19,33 @@ import (
 // table stores rows in memory.
 type table struct {
 	mu   sync.Mutex
-	rows map[id.Object]sealed.Row
+	rows map[id.Segment]sealed.Row
 }
 
-func (t *table) SealedObjects(_ context.Context, objects []id.Object) (map[id.Object]sealed.Row, error) {
+func (t *table) SealedSegments(_ context.Context, segments []id.Segment) (map[id.Segment]sealed.Row, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := map[id.Object]sealed.Row{}
-	for _, o := range objects {
-		if r, ok := t.rows[o]; ok {
-			found[o] = r
-		}
+	found := map[id.Segment]sealed.Row{}
+	for _, o := range segments {
+		r := t.rows[o]
+		r.Segment = o
+		found[o] = r
 	}
 	return found, nil
 }
 
-func (t *table) SaveSealedObject(_ context.Context, o id.Object, r sealed.Row) (bool, error) {
+func (t *table) SaveSealedSegment(_ context.Context, r sealed.Row) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rows[o].Version != r.Version {
+	if t.rows[r.Segment].Version != r.Version {
 		return false, nil
 	}
 	r.Version++
-	t.rows[o] = r
+	t.rows[r.Segment] = r
 	return true, nil
 }
 
-func (t *table) DeleteSealedObject(_ context.Context, o id.Object) error {
+func (t *table) DeleteSealedSegment(_ context.Context, o id.Segment) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.rows, o)
@@ -65,7 +65,7 @@ func box(t testing.TB) seal.Box {
 func setUp(t testing.TB) (open func(on bool) *sealed.Store, inner func() blob.Store, rows *table) {
 	t.Helper()
 	dir, b := t.TempDir(), box(t)
-	rows = &table{rows: map[id.Object]sealed.Row{}}
+	rows = &table{rows: map[id.Segment]sealed.Row{}}
 	inner = func() blob.Store {
 		s, err := disk.New(dir, disk.OS())
 		if err != nil {
@@ -121,14 +121,14 @@ func get(t testing.TB, s blob.Store, key blob.Key) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// TestMixedStores: an object keeps its form when encryption is switched on or off, also in the middle of its upload.
+// TestMixedStores: a segment keeps its form when encryption is switched on or off, also in the middle of its upload.
 func TestMixedStores(t *testing.T) {
 	t.Parallel()
 	open, _, _ := setUp(t)
 	ctx := context.Background()
 	data := bytes.Repeat([]byte("0123456789"), 20_000)
 	for _, first := range []bool{true, false} {
-		key := blob.ObjectKey(id.New[id.Object]())
+		key := blob.SegmentKey(id.New[id.Segment]())
 		for i, on := range []bool{first, !first, first} {
 			w, err := open(on).Append(ctx, key, int64(i*50_000), 200_000)
 			if err != nil {

@@ -9,25 +9,25 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 )
 
-// writer encrypts what is appended to an object. It holds a segment back until it knows whether it is the last one of its run.
+// writer encrypts what is appended to a segment. It holds a block back until it knows whether it is the last one of its run.
 type writer struct {
 	store   *Store
-	object  *object
+	segment *segment
 	inner   blob.Writer
-	held    int64 // bytes of the object that the last Sync has reported
+	held    int64 // bytes of the segment that the last Sync has reported
 	start   int64 // offset of the current run
 	unsaved bool  // the row differs from the layout
 
-	buffers  *writeBuffers // nil: no run has begun
-	run      runCipher
-	plain    []byte // bytes of the segment that is held back
-	out      []byte // encrypted segments that inner does not have yet
-	segments int64  // encrypted
-	length   int64  // bytes of the run, with those held back
-	failed   error
+	buffers *writeBuffers // nil: no run has begun
+	run     runCipher
+	plain   []byte // bytes of the block that is held back
+	out     []byte // encrypted blocks that inner does not have yet
+	blocks  int64  // encrypted
+	length  int64  // bytes of the run, with those held back
+	failed  error
 }
 
-// batch is how many segments are written at once.
+// batch is how many blocks are written at once.
 const batch = 4
 
 type writeBuffers struct {
@@ -62,28 +62,28 @@ func (w *writer) Write(p []byte) (int, error) {
 	return taken, nil
 }
 
-// beginRun writes the header of a run and prepares its first segment.
+// beginRun writes the header of a run and prepares its first block.
 func (w *writer) beginRun() error {
-	if len(w.object.layout) >= maxRuns {
-		return fmt.Errorf("write blob %s: it is in too many pieces", w.object.uid)
+	if len(w.segment.layout) >= maxRuns {
+		return fmt.Errorf("write blob %s: it is in too many pieces", w.segment.uid)
 	}
 	if w.buffers == nil {
 		w.buffers = writePool.Get().(*writeBuffers)
 	}
-	run, header, err := newRun(w.object.key, w.object.uid, w.start)
+	run, header, err := newRun(w.segment.key, w.segment.uid, w.start)
 	if err != nil {
 		return err
 	}
-	w.run, w.segments = run, 0
+	w.run, w.blocks = run, 0
 	w.plain, w.out = w.buffers.plain[:0:firstSize], w.buffers.out[:0]
 	_, err = w.inner.Write(header)
 	return err
 }
 
-// flush encrypts the segment that is held back, and writes what is encrypted if it is a batch or the end of the run.
+// flush encrypts the block that is held back, and writes what is encrypted if it is a batch or the end of the run.
 func (w *writer) flush(last bool) error {
-	w.out = w.run.seal(w.out, w.plain, w.segments, last)
-	w.segments++
+	w.out = w.run.seal(w.out, w.plain, w.blocks, last)
+	w.blocks++
 	w.plain = w.buffers.plain[:0]
 	if !last && len(w.out)+cipherSize <= cap(w.out) {
 		return nil
@@ -93,7 +93,7 @@ func (w *writer) flush(last bool) error {
 	return err
 }
 
-// endRun writes the last segment of the run and adds the run to the layout.
+// endRun writes the last block of the run and adds the run to the layout.
 func (w *writer) endRun() error {
 	if w.length == 0 {
 		return nil
@@ -101,7 +101,7 @@ func (w *writer) endRun() error {
 	if err := w.flush(true); err != nil {
 		return err
 	}
-	w.object.layout = w.object.layout.add(run{stored: w.length})
+	w.segment.layout = w.segment.layout.add(run{stored: w.length})
 	w.start += w.length
 	w.length = 0
 	w.unsaved = true
@@ -124,8 +124,8 @@ func (w *writer) sync() error {
 	if err != nil {
 		return err
 	}
-	if want := w.object.layout.storedSize(); stored != want {
-		return fmt.Errorf("sync blob %s: the store holds %d bytes instead of %d", w.object.uid, stored, want)
+	if want := w.segment.layout.storedSize(); stored != want {
+		return fmt.Errorf("sync blob %s: the store holds %d bytes instead of %d", w.segment.uid, stored, want)
 	}
 	if err := w.save(); err != nil {
 		return err
@@ -141,12 +141,12 @@ func (w *writer) save() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), rowTimeout)
 	defer cancel()
-	err := w.store.save(ctx, w.object)
+	err := w.store.save(ctx, w.segment)
 	w.unsaved = err != nil
 	return err
 }
 
-// Close implements blob.Writer. It writes nothing: another Writer may have the object by now.
+// Close implements blob.Writer. It writes nothing: another Writer may have the segment by now.
 func (w *writer) Close() error {
 	if w.failed == nil {
 		w.failed = errClosed

@@ -46,10 +46,6 @@ func Run(t *testing.T, fresh func(t *testing.T) (open func() blob.Store), except
 		{"ListStops", testListStops},
 		{"ListDeletes", testListDeletes},
 		{"Restart", testRestart},
-		{"Planned", testPlanned},
-		{"PlannedResumes", testPlannedResumes},
-		{"PlannedRefusesGap", testPlannedRefusesGap},
-		{"PlannedDelete", testPlannedDelete},
 		{"LargeObject", testLargeObject},
 		{"ManyAtOnce", testManyAtOnce},
 		{"Keys", testKeys},
@@ -162,7 +158,7 @@ func wantError(t testing.TB, what string, err, want error) {
 	}
 }
 
-func newKey() blob.Key { return blob.ObjectKey(id.New[id.Object]()) }
+func newKey() blob.Key { return blob.SegmentKey(id.New[id.Segment]()) }
 
 // content returns n bytes that repeat neither within themselves nor between seeds.
 func content(seed uint64, n int) []byte {

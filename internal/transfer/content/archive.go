@@ -35,7 +35,9 @@ func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created tim
 	if err != nil {
 		return Archive{}, err
 	}
-	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) { return s.open(ctx, l.files[i].object, l.files[i].size) })
+	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) {
+		return s.open(ctx, l.files[i].content, l.files[i].size, l.files[i].segmented)
+	})
 	return Archive{Content: releasingReader{content, release}, Size: l.zip.Size()}, nil
 }
 
@@ -58,8 +60,9 @@ type layout struct {
 }
 
 type storedFile struct {
-	object id.Object
-	size   int64
+	content   id.Object
+	size      int64
+	segmented bool
 }
 
 func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.Time, only []id.Object) (layout, error) {
@@ -76,7 +79,7 @@ func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.
 	for i, name := range archive.Names(names) {
 		if o := objects[i]; len(only) == 0 || slices.Contains(only, o.UID) {
 			files = append(files, archive.File{Name: name, Size: o.Held, CRC32: o.CRC32})
-			stored = append(stored, storedFile{o.Content, o.IntendedSize})
+			stored = append(stored, storedFile{o.Content, o.IntendedSize, o.Segmented})
 		}
 	}
 	if len(only) > 0 && len(stored) != len(only) {

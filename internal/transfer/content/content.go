@@ -7,9 +7,9 @@
 //
 // # Locks
 //
-// An upload takes the writer lease of its object (writerLeases and the epoch in the object's row) and holds no database
-// transaction while bytes arrive. Transactions lock rows in the order of package service: reservation, object, volumes.
-// layouts.mu, slots.mu and writerLeases.mu are leaf locks: nothing else is locked while they are held.
+// An upload takes the lease of its segment (leases, and the epoch in the segment's row) and holds no database transaction while bytes arrive.
+// Transactions lock rows in the order of package service: reservation, object, segment, volumes.
+// layouts.mu, slots.mu and leases.mu are leaf locks: nothing else is locked while they are held.
 package content
 
 import (
@@ -55,11 +55,11 @@ type Service struct {
 	now func() time.Time
 	log *slog.Logger
 
-	leases  writerLeases
+	leases  leases
 	slots   slots
 	purges  purges
 	layouts *layouts
-	joins   joins
+	seals   seals
 	size    *microcache.Cache[struct{}, transfer.StorageSize]
 }
 
@@ -74,13 +74,13 @@ const (
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
-		layouts: newLayouts(), joins: joins{slots: semaphore.NewWeighted(joinsAtOnce)}, size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
+		layouts: newLayouts(), seals: seals{slots: semaphore.NewWeighted(sealsAtOnce)}, size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
 	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)
 	s.jobs.Every(SweepOrphansJob, 24*time.Hour, s.SweepOrphans)
 	jobs.Register(s.jobs, s.workPurge)
-	jobs.Register(s.jobs, s.workJoin)
+	jobs.Register(s.jobs, s.workSeal)
 	s.registerChecks()
 	return s
 }

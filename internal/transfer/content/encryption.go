@@ -2,8 +2,8 @@ package content
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +26,7 @@ type EncryptResult struct {
 
 // EncryptStored encrypts the complete objects that are stored in plain. It may run beside working servers, and may be interrupted and
 // repeated. An object whose bytes do not have the SHA-256 of its row stays as it is and is passed to damaged. room is asked before each
-// object whether the storage has room.
+// segment whether the storage has room.
 func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room func() error, damaged func(id.Object) error) (EncryptResult, error) {
 	var result EncryptResult
 	var after id.Object
@@ -45,7 +45,7 @@ func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room f
 			case errors.Is(err, errSum):
 				result.Damaged++
 				err = damaged(row.Content)
-			case errors.Is(err, transfer.ErrOvertaken):
+			case errors.Is(err, errLost):
 				result.Busy++
 				err = nil
 			case done:
@@ -65,133 +65,141 @@ func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room f
 // errSum means that the bytes of an object do not have the SHA-256 of its row.
 var errSum = errors.New("the SHA-256 is not that of the row")
 
-// encryptStored encrypts one object. It reports false when there was nothing to do.
-// Errors: errSum, transfer.ErrOvertaken when somebody else has the object, or it was deleted.
+// encryptStored encrypts the segments of one object. done is false when there was nothing to do.
+// Errors: errSum; errLost when somebody else has a segment, or it was deleted.
 func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room func() error, row postgres.StoredObject) (done bool, err error) {
-	if err := room(); err != nil {
-		return false, storageError("encrypt object "+row.Content.String(), err)
-	}
-	if err := store.Finish(ctx, blob.ObjectKey(row.Content), row.IntendedSize); err != nil && !errors.Is(err, blob.ErrNotFound) {
-		return false, fmt.Errorf("finish object %s: %w", row.Content, err)
-	}
-	lease := &encryptionLease{ctx: ctx, store: s.store, object: row.UID}
-	if err := lease.take(); err != nil {
+	segments, err := s.store.Segments(ctx, row.Content)
+	if err != nil {
 		return false, err
 	}
-	defer lease.end()
-	done, err = store.Encrypt(ctx, row.Content, lease.reader, func(copied io.Reader) error {
-		sum := sha256.New()
-		if _, err := io.Copy(sum, copied); err != nil {
-			return fmt.Errorf("read object %s: %w", row.Content, err)
+	var plain []postgres.Segment
+	for _, g := range segments {
+		is, err := store.IsPlain(ctx, g.UID)
+		if err != nil {
+			return false, err
 		}
-		if !bytes.Equal(sum.Sum(nil), row.SHA256) {
+		if is {
+			plain = append(plain, g)
+		}
+	}
+	var sum []byte // of the only segment
+	if len(segments) == 1 {
+		sum = row.SHA256
+	} else if len(plain) > 0 { // a segment of several has no sum of its own
+		_, finding, err := s.checkStored(ctx, row, segments)
+		if err != nil || finding != nil {
+			return false, cmp.Or(err, errSum)
+		}
+	}
+	for _, g := range plain {
+		if err := room(); err != nil {
+			return false, storageError("encrypt object "+row.Content.String(), err)
+		}
+		encrypted, err := s.encryptSegment(ctx, store, g, sum)
+		if err != nil {
+			return false, err
+		}
+		done = done || encrypted
+	}
+	return done, nil
+}
+
+// encryptionTime is how long a segment belongs to the command that encrypts it, after the last renewal. The lease is that of writers: a
+// delivered object has none.
+const encryptionTime = time.Minute
+
+// encryptSegment encrypts one segment, whose SHA-256 is want; nil: unknown. done is false when there was nothing to do.
+// Errors: errSum, errLost.
+func (s *Service) encryptSegment(ctx context.Context, store *sealed.Store, g postgres.Segment, want []byte) (done bool, err error) {
+	if err := store.Finish(ctx, blob.SegmentKey(g.UID), g.Size); err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return false, fmt.Errorf("finish segment %d of object %s: %w", g.Number, g.Object, err)
+	}
+	epoch, err := s.store.LeaseStored(ctx, g.UID, encryptionTime)
+	if err == nil && epoch == 0 {
+		err = errLost
+	}
+	if err != nil {
+		return false, err
+	}
+	ctx, l, ok := s.leases.take(ctx, g.UID, epoch, time.Time{}, errLost)
+	if !ok {
+		return false, errLost
+	}
+	defer l.release()
+	renew := func(valid time.Duration) error {
+		began := time.Now()
+		ours, err := s.store.RenewStored(context.WithoutCancel(ctx), g.UID, epoch, valid)
+		return l.kept(began, ours, err)
+	}
+	defer func() { _ = renew(0) }() // when that fails, the lease ends by itself
+	leased := func(r io.Reader) io.Reader {
+		return leasedReader{r, func() error {
+			if l.age() < encryptionTime/3 {
+				return nil
+			}
+			return renew(encryptionTime)
+		}}
+	}
+	done, err = store.Encrypt(ctx, g.UID, leased, func(sum []byte) error {
+		if want != nil && !bytes.Equal(sum, want) {
 			return errSum
 		}
-		return lease.renew()
+		return renew(encryptionTime)
 	})
 	if err != nil || !done {
 		return false, err
 	}
-	if err := store.DropPlain(ctx, row.Content); err != nil {
+	if err := store.DropPlain(ctx, g.UID); err != nil {
 		return false, err
 	}
-	return true, s.removeEncrypted(ctx, store, row.Content)
+	return true, s.removeEncrypted(ctx, store, g.UID)
 }
 
-// encryptionTime is how long an object belongs to the command that encrypts it, after the last renewal. The lease is the writer lease:
-// a delivered object has no writer.
-const encryptionTime = time.Minute
-
-// encryptionLease lets one command encrypt an object. One goroutine uses it.
-type encryptionLease struct {
-	ctx    context.Context //nolint:containedctx // of the call that the lease lives in
-	store  *postgres.Store
-	object id.Object
-	epoch  int64
-	since  time.Time // of the last renewal
-}
-
-// take begins the lease.
-// Errors: transfer.ErrOvertaken.
-func (l *encryptionLease) take() (err error) {
-	l.since = time.Now()
-	l.epoch, err = l.store.LeaseStored(l.ctx, l.object, encryptionTime)
-	if err == nil && l.epoch == 0 {
-		err = transfer.ErrOvertaken
-	}
-	return err
-}
-
-// renew extends the lease.
-// Errors: transfer.ErrOvertaken.
-func (l *encryptionLease) renew() error {
-	now := time.Now()
-	ours, err := l.store.RenewStored(l.ctx, l.object, l.epoch, encryptionTime)
-	if err == nil && !ours {
-		err = transfer.ErrOvertaken
-	}
-	l.since = now
-	return err
-}
-
-// end gives the object back. When that fails, the lease ends by itself.
-func (l *encryptionLease) end() {
-	_, _ = l.store.RenewStored(context.WithoutCancel(l.ctx), l.object, l.epoch, 0)
-}
-
-// reader returns r, whose reading renews the lease.
-func (l *encryptionLease) reader(r io.Reader) io.Reader { return leasedReader{r, l} }
-
+// leasedReader calls renew before it reads.
 type leasedReader struct {
 	io.Reader
-	lease *encryptionLease
+	renew func() error
 }
 
 // Read implements io.Reader.
 func (r leasedReader) Read(p []byte) (int, error) {
-	if time.Since(r.lease.since) > encryptionTime/3 {
-		if err := r.lease.renew(); err != nil {
-			return 0, err
-		}
+	if err := r.renew(); err != nil {
+		return 0, err
 	}
 	return r.Reader.Read(p)
 }
 
-// removeEncrypted deletes an encrypted copy whose object was deleted while it was made. A purge that is still to come deletes both forms.
-func (s *Service) removeEncrypted(ctx context.Context, store *sealed.Store, o id.Object) error {
-	kept, err := s.store.ObjectsKept(ctx, []id.Object{o})
-	if err != nil || kept[o] {
+// removeEncrypted deletes an encrypted copy whose segment was purged while it was made. A purge that is still to come deletes both forms.
+func (s *Service) removeEncrypted(ctx context.Context, store *sealed.Store, g id.Segment) error {
+	kept, err := s.store.SegmentsKept(ctx, []id.Segment{g})
+	if err != nil || kept[g] {
 		return err
 	}
-	awaiting, err := s.store.ObjectsAwaitingPurge(ctx, []id.Object{o})
-	if err != nil || awaiting[o] {
-		return err
-	}
-	return store.Delete(ctx, blob.ObjectKey(o))
+	return store.Delete(ctx, blob.SegmentKey(g))
 }
 
 // resealBatch is how many keys one query returns.
 const resealBatch = 500
 
-// Reseal encrypts every key of an object that is sealed under the previous secret key with the current one. It returns how many it has
+// Reseal encrypts every key of a segment that is sealed under the previous secret key with the current one. It returns how many it has
 // changed.
 func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
-	var after id.Object
+	var after id.Segment
 	for {
-		batch, err := s.store.SealedObjectsAfter(ctx, after, resealBatch)
+		batch, err := s.store.SealedSegmentsAfter(ctx, after, resealBatch)
 		if err != nil {
 			return resealed, err
 		}
-		for _, k := range batch {
-			after = k.Object
-			fresh, err := s.keys.Renew(k.Key, k.Object.UUID[:])
+		for _, row := range batch {
+			after = row.Segment
+			fresh, err := s.keys.Renew(row.Key, row.Binding())
 			switch {
 			case err != nil:
-				return resealed, fmt.Errorf("open the key of object %s: %w", k.Object, err)
+				return resealed, fmt.Errorf("open the key of segment %s: %w", row.Segment, err)
 			case fresh == nil:
 				continue
 			}
-			if err := s.store.ReplaceSealedKey(ctx, k, fresh); err != nil {
+			if err := s.store.ReplaceSealedKey(ctx, row, fresh); err != nil {
 				return resealed, err
 			}
 			resealed++
@@ -200,4 +208,40 @@ func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 			return resealed, nil
 		}
 	}
+}
+
+// MakeFinal gives the segments of locked partial uploads to a new object, and enqueues Seal. No byte is copied: the keys of encrypted segments are
+// sealed again for their new places.
+func (s *Service) MakeFinal(ctx context.Context, tx *postgres.Store, o transfer.Object, partials []transfer.Object) error {
+	uids := make([]id.Segment, len(partials))
+	for i, p := range partials {
+		uids[i] = p.Segment(1)
+	}
+	before, err := tx.SealedSegments(ctx, uids)
+	if err != nil {
+		return err
+	}
+	if err := tx.MakeFinal(ctx, o, partials); err != nil {
+		return err
+	}
+	after, err := tx.SealedSegments(ctx, uids)
+	if err != nil {
+		return err
+	}
+	for uid, row := range before {
+		if row.Version == 0 {
+			continue
+		}
+		key, err := s.keys.Open(row.Key, row.Binding())
+		if err != nil {
+			return fmt.Errorf("open the key of segment %s: %w", uid, err)
+		}
+		if err := tx.ReplaceSealedKey(ctx, row, s.keys.Seal(key, after[uid].Binding())); err != nil {
+			return err
+		}
+	}
+	if o.IntendedSize == 0 { // it is complete
+		return nil
+	}
+	return s.SealLater(ctx, tx, o.UID)
 }

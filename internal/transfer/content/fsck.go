@@ -17,8 +17,8 @@ import (
 
 // Finding is a discrepancy between the blob store and the rows.
 type Finding struct {
-	Kind   string // FindingLost, FindingDamaged or FindingOrphan
-	Object id.Object
+	Kind   string    // FindingLost, FindingDamaged or FindingOrphan
+	Object id.Object // its content; of an orphan the segment
 	Detail string
 }
 
@@ -47,7 +47,7 @@ type fsckPosition struct {
 // fsckBatch is how many rows one query of Fsck returns.
 const fsckBatch = 500
 
-// Fsck compares the blob store with the rows: each complete object by its SHA-256, each incomplete one by its length. It
+// Fsck compares the blob store with the rows: each segment by its length, each complete object by its SHA-256. It
 // also finds bytes without a row. It passes each discrepancy to report and changes nothing, except that it finishes complete
 // objects in the store, as a download does. It may run beside a working server.
 func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckResult, error) {
@@ -56,7 +56,7 @@ func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckRes
 	return at.FsckResult, err
 }
 
-// fsck is Fsck from a position on, which it moves. It calls passed after each row, and when all rows were compared.
+// fsck runs Fsck from at on and advances it. It calls passed after each row, and when all rows were compared.
 func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Finding) error, passed func() error) error {
 	found := func(f Finding) error {
 		at.Findings++
@@ -86,19 +86,23 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 		return err
 	}
 	at.SweepOff = err != nil
-	return s.orphans(ctx, func(i blob.Info, o id.Object) error {
+	return s.orphans(ctx, func(i blob.Info, g id.Segment) error {
 		state := "unfinished"
 		if i.Finished {
 			state = "finished"
 			at.SweepOff = at.SweepOff || i.Modified.After(mark.Accepted)
 		}
-		return found(Finding{Kind: FindingOrphan, Object: o, Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
+		return found(Finding{Kind: FindingOrphan, Object: id.Object(g), Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
 	})
 }
 
 // fsckRow compares one object with its row, and counts it.
 func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fsckPosition, found func(Finding) error) error {
-	read, finding, err := s.checkStored(ctx, row)
+	segments, err := s.store.Segments(ctx, row.Content)
+	if err != nil {
+		return err
+	}
+	read, finding, err := s.checkStored(ctx, row, segments)
 	if err != nil {
 		return err
 	}
@@ -107,67 +111,89 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	if finding == nil {
 		return nil
 	}
-	if same, err := s.unchanged(ctx, row); err != nil || !same {
+	if same, err := s.unchanged(ctx, row, segments); err != nil || !same {
 		return err
 	}
 	return found(*finding)
 }
 
-// unchanged reports whether a row is still as it was read, so that a finding about it is valid.
-func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject) (bool, error) {
+// unchanged reports whether rows are still as they were read, so that a finding about them is valid.
+func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject, segments []postgres.Segment) (bool, error) {
 	now, err := s.store.StoredObject(ctx, row.UID)
 	if errors.Is(err, transfer.ErrNotFound) {
 		return false, nil
 	}
-	writing := now.LeaseUntil.After(time.Now())
-	return !writing && now.Held == row.Held && bytes.Equal(now.SHA256, row.SHA256), err
-}
-
-// checkStored compares one object with its row. The finding is nil when they agree.
-func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject) (read int64, _ *Finding, _ error) {
-	key := blob.ObjectKey(row.Content)
-	finding := func(kind, format string, args ...any) *Finding {
-		return &Finding{Kind: kind, Object: row.Content, Detail: fmt.Sprintf(format, args...)}
+	if err != nil || now.Held != row.Held || !bytes.Equal(now.SHA256, row.SHA256) {
+		return false, err
 	}
-	held, err := s.blobs.Held(ctx, key)
-	switch {
-	case errors.Is(err, blob.ErrNotFound):
-		return 0, finding(FindingLost, "%d bytes, none of them in the store", row.Held), nil
-	case err != nil:
-		return 0, nil, fmt.Errorf("check object %s: %w", row.UID, err)
-	case held < row.Held:
-		return 0, finding(FindingLost, "%d bytes, %d of them in the store", row.Held, held), nil
-	case row.Held < row.IntendedSize:
-		return 0, nil, nil
+	list, err := s.store.Segments(ctx, row.Content)
+	if err != nil || len(list) != len(segments) {
+		return false, err
 	}
-	if row.LeaseUntil.Before(time.Now()) {
-		if err := s.blobs.Finish(ctx, key, row.IntendedSize); errors.Is(err, blob.ErrSize) {
-			return 0, finding(FindingDamaged, "%d bytes instead of %d", held, row.IntendedSize), nil
-		} else if err != nil && !errors.Is(err, blob.ErrNotFound) {
-			return 0, nil, fmt.Errorf("finish object %s: %w", row.UID, err)
+	for i, g := range list {
+		if g.Held != segments[i].Held || g.LeaseUntil.After(time.Now()) {
+			return false, nil
 		}
 	}
-	r, err := s.blobs.Open(ctx, key)
-	if errors.Is(err, blob.ErrNotFound) {
-		return 0, finding(FindingLost, "%d bytes, not finished in the store", row.Held), nil
+	return true, nil
+}
+
+// checkStored compares the segments of one object with their rows, and with the sum of a complete object. The finding is nil when they agree.
+func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject, segments []postgres.Segment) (read int64, _ *Finding, _ error) {
+	for _, g := range segments {
+		if finding, err := s.checkSegment(ctx, row, g); finding != nil || err != nil {
+			return 0, finding, err
+		}
 	}
-	if err != nil {
-		return 0, nil, fmt.Errorf("open object %s: %w", row.UID, err)
+	if row.Held < row.IntendedSize {
+		return 0, nil, nil
 	}
+	r := s.read(ctx, segments)
 	defer r.Close()
 	sum := sha256.New()
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
-	read, err = io.CopyBuffer(sum, struct{ io.Reader }{r}, *pooled)
+	read, err := io.CopyBuffer(sum, struct{ io.Reader }{r}, *pooled)
 	switch {
 	case ctx.Err() != nil:
 		return read, nil, context.Cause(ctx)
+	case errors.Is(err, blob.ErrNotFound):
+		return read, findingOf(row, FindingLost, "%d bytes, segment %d is not finished in the store", row.Held, r.position().Number), nil
 	case err != nil:
-		return read, finding(FindingDamaged, "unreadable after %d bytes: %v", read, err), nil
+		return read, findingOf(row, FindingDamaged, "unreadable after %d bytes: %v", read, err), nil
 	case read != row.IntendedSize:
-		return read, finding(FindingDamaged, "%d bytes instead of %d", read, row.IntendedSize), nil
+		return read, findingOf(row, FindingDamaged, "%d bytes instead of %d", read, row.IntendedSize), nil
 	case !bytes.Equal(sum.Sum(nil), row.SHA256):
-		return read, finding(FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
+		return read, findingOf(row, FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
 	}
 	return read, nil, nil
+}
+
+// checkSegment compares what the store holds of a segment with its row. A complete one is finished in the store.
+func (s *Service) checkSegment(ctx context.Context, row postgres.StoredObject, g postgres.Segment) (*Finding, error) {
+	if g.Held == 0 {
+		return nil, nil //nolint:nilnil // nothing is claimed
+	}
+	held, err := s.blobs.Held(ctx, blob.SegmentKey(g.UID))
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return findingOf(row, FindingLost, "segment %d: %d bytes, none of them in the store", g.Number, g.Held), nil
+	case err != nil:
+		return nil, fmt.Errorf("check object %s: %w", row.UID, err)
+	case held < g.Held:
+		return findingOf(row, FindingLost, "segment %d: %d bytes, %d of them in the store", g.Number, g.Held, held), nil
+	case !g.Complete() || g.LeaseUntil.After(time.Now()):
+		return nil, nil //nolint:nilnil // nothing more is claimed
+	}
+	switch err := s.blobs.Finish(ctx, blob.SegmentKey(g.UID), g.Size); {
+	case errors.Is(err, blob.ErrSize):
+		return findingOf(row, FindingDamaged, "segment %d: %d bytes instead of %d", g.Number, held, g.Size), nil
+	case err != nil && !errors.Is(err, blob.ErrNotFound):
+		return nil, fmt.Errorf("finish object %s: %w", row.UID, err)
+	}
+	return nil, nil //nolint:nilnil // they agree
+}
+
+func findingOf(row postgres.StoredObject, kind, format string, args ...any) *Finding {
+	return &Finding{Kind: kind, Object: row.Content, Detail: fmt.Sprintf(format, args...)}
 }

@@ -13,7 +13,7 @@ import (
 // Inspect sends the bytes of an object to a scanner and looks into them. They are read twice, streamed.
 // Errors: those of open, and any of the scanner.
 func (s *Service) Inspect(ctx context.Context, scanner scan.Scanner, o id.Object, size int64) (v scan.Verdict, err error) {
-	file, err := s.open(ctx, o, size)
+	file, err := s.open(ctx, o, size, true)
 	if err != nil {
 		return scan.Verdict{}, err
 	}

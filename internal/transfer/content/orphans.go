@@ -31,62 +31,58 @@ func (s *Service) SweepOrphans(ctx context.Context) error {
 
 func (s *Service) sweep(ctx context.Context, mark postgres.StorageMark) error {
 	before := s.now().Add(-s.orphanAge)
-	var orphans []id.Object
-	err := s.orphans(ctx, func(i blob.Info, o id.Object) error {
+	var orphans []id.Segment
+	err := s.orphans(ctx, func(i blob.Info, g id.Segment) error {
 		switch {
-		case !i.Modified.Before(before) || s.leases.held(o):
+		case !i.Modified.Before(before) || s.leases.held(g):
 			return nil
 		case i.Finished && i.Modified.After(mark.Accepted):
 			return errSweepOff
 		}
-		orphans = append(orphans, o)
+		orphans = append(orphans, g)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, o := range orphans {
-		if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
-			return fmt.Errorf("sweep orphan %s: %w", o, err)
+	for _, g := range orphans {
+		if err := s.blobs.Delete(ctx, blob.SegmentKey(g)); err != nil {
+			return fmt.Errorf("sweep orphan %s: %w", g, err)
 		}
 	}
 	if len(orphans) > 0 {
-		s.log.Info("orphans swept", "objects", len(orphans))
+		s.log.Info("orphans swept", "segments", len(orphans))
 	}
 	return s.renewMark(ctx, mark)
 }
 
-// orphans calls fn for each object in the store that has no row and that no purge is about to remove.
-func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Object) error) error {
+// orphans calls fn for each segment in the store that has no row: the row goes after the bytes.
+func (s *Service) orphans(ctx context.Context, fn func(blob.Info, id.Segment) error) error {
 	var batch []blob.Info
 	flush := func() error {
-		keys := make([]id.Object, 0, len(batch))
-		infos := make(map[id.Object]blob.Info, len(batch))
+		var uids []id.Segment
+		infos := make(map[id.Segment]blob.Info, len(batch))
 		for _, i := range batch {
-			if o, err := id.Parse[id.Object](string(i.Key)); err == nil { // other keys are no objects
-				keys = append(keys, o)
-				infos[o] = i
+			if g, err := id.Parse[id.Segment](string(i.Key)); err == nil { // other keys are no segments
+				uids = append(uids, g)
+				infos[g] = i
 			}
 		}
 		batch = batch[:0]
-		kept, err := s.store.ObjectsKept(ctx, keys)
+		kept, err := s.store.SegmentsKept(ctx, uids)
 		if err != nil {
 			return err
 		}
-		awaiting, err := s.store.ObjectsAwaitingPurge(ctx, keys)
-		if err != nil {
-			return err
-		}
-		for _, o := range keys {
-			if kept[o] || awaiting[o] {
+		for _, g := range uids {
+			if kept[g] {
 				continue
 			}
-			if _, err := s.blobs.Held(ctx, blob.ObjectKey(o)); errors.Is(err, blob.ErrNotFound) {
+			if _, err := s.blobs.Held(ctx, blob.SegmentKey(g)); errors.Is(err, blob.ErrNotFound) {
 				continue // a purge has removed it
 			} else if err != nil {
-				return fmt.Errorf("look up orphan %s: %w", o, err)
+				return fmt.Errorf("look up orphan %s: %w", g, err)
 			}
-			if err := fn(infos[o], o); err != nil {
+			if err := fn(infos[g], g); err != nil {
 				return err
 			}
 		}

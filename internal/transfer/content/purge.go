@@ -86,14 +86,23 @@ func (s *Service) purge(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		list, err := s.store.Segments(ctx, objects...)
+		if err != nil {
+			return err
+		}
+		segments := make(map[id.Object][]id.Segment, len(objects))
+		for _, g := range list {
+			segments[g.Object] = append(segments[g.Object], g.UID)
+		}
 		var purged []id.Object
 		for _, o := range objects {
-			if s.leases.held(o) {
-				s.leases.stop(o, transfer.ErrNotFound)
+			if s.stopWriters(segments[o]) {
 				continue
 			}
-			if err := s.blobs.Delete(ctx, blob.ObjectKey(o)); err != nil {
-				return errors.Join(fmt.Errorf("purge bytes of %s: %w", o, err), s.store.MarkPurged(ctx, purged))
+			for _, g := range segments[o] {
+				if err := s.blobs.Delete(ctx, blob.SegmentKey(g)); err != nil {
+					return errors.Join(fmt.Errorf("purge bytes of %s: %w", o, err), s.store.MarkPurged(ctx, purged))
+				}
 			}
 			purged = append(purged, o)
 			if jobs.DeadlineNear(ctx) {
@@ -109,17 +118,35 @@ func (s *Service) purge(ctx context.Context) error {
 	}
 }
 
-// deleteObject deletes an object whose content the mailbox does not accept, and returns failure.
-func (w *session) deleteObject(ctx context.Context, failure error) error {
-	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if _, err := tx.LockReservation(ctx, w.row.Reservation, w.anyHost()); err != nil {
+// stopWriters stops the writers of segments in this process, and reports whether there are any.
+func (s *Service) stopWriters(segments []id.Segment) (any bool) {
+	for _, g := range segments {
+		any = s.leases.end(g, transfer.ErrNotFound) != nil || any
+	}
+	return any
+}
+
+// deleteRefused deletes a locked object whose content the mailbox does not accept, and returns failure.
+func (s *Service) deleteRefused(ctx context.Context, u postgres.Upload, failure error) error {
+	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if _, err := tx.LockReservation(ctx, u.Reservation, postgres.Scope{Host: postgres.AnyHost, Now: s.now()}); err != nil {
 			return err
 		}
-		_, err := w.s.DeleteObjects(ctx, tx, []id.Reservation{w.row.Reservation}, w.row.ClientID)
+		_, err := s.DeleteObjects(ctx, tx, []id.Reservation{u.Reservation}, u.ClientID)
 		return err
 	})
 	if err != nil && !errors.Is(err, transfer.ErrNotFound) {
 		return err
 	}
 	return failure
+}
+
+// DeletePartials deletes the partial uploads of a locked, open reservation. It enqueues the purge of their bytes. The caller gives back the
+// refund where it locks volumes.
+func (s *Service) DeletePartials(ctx context.Context, tx *postgres.Store, r id.Reservation) (postgres.Refund, error) {
+	n, refund, err := tx.DeletePartials(ctx, r, s.now())
+	if err != nil || n == 0 {
+		return refund, err
+	}
+	return refund, s.PurgeSoon(ctx, tx)
 }

@@ -24,45 +24,44 @@ type Limits struct {
 // StrangerBytes bound the unconfirmed bytes of strangers; 0: no bound.
 type StrangerBytes struct{ All, Network int64 }
 
-// writerLease is a writer's hold on an object with the volume that was reserved for it: only the writer of the highest epoch
-// may advance the object.
-type writerLease struct {
-	epoch   int64
-	granted int64     // bytes reserved
-	month   time.Time // to which the volume is charged
+// grant is the epoch of a new writer, and the volume that was reserved for it.
+type grant struct {
+	epoch int64
+	bytes int64
+	month time.Time // to which they are charged
 }
 
-// reserve reserves volume for the writer of a locked object: want bytes, or as many as fit, at least one.
+// reserve reserves volume for the writer of a locked segment: want bytes, or as many as fit, at least one.
 // Errors: transfer.ErrStorageVolume, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrMailboxUnconfirmed,
 // transfer.ErrClientUnconfirmed; the caller then rolls back.
-func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Upload, want, raise int64, month time.Time) (writerLease, error) {
+func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Upload, want, raise int64, month time.Time) (grant, error) {
 	v, err := tx.ReserveVolume(ctx, u, want, raise, leaseTime, month)
 	switch {
 	case err != nil:
-		return writerLease{}, err
+		return grant{}, err
 	case v.Storage == nil:
-		return writerLease{}, transfer.ErrStorageVolume
+		return grant{}, transfer.ErrStorageVolume
 	case v.Person == nil:
-		return writerLease{}, transfer.ErrPersonalVolume
+		return grant{}, transfer.ErrPersonalVolume
 	case v.Organization == nil && !u.Organization.IsZero():
-		return writerLease{}, transfer.ErrSubscriptionVolume
+		return grant{}, transfer.ErrSubscriptionVolume
 	}
 	granted := min(want, room(u.StorageLimit, v.Storage, want), room(u.UploadLimit, v.Person, want), room(u.OrganizationLimit, v.Organization, want))
 	if u.Creator.IsZero() {
 		var refusal error
 		if granted, refusal, err = s.boundStranger(ctx, tx, u.Payer, want, granted); err != nil {
-			return writerLease{}, err
+			return grant{}, err
 		}
 		if granted <= 0 {
-			return writerLease{}, refusal
+			return grant{}, refusal
 		}
 	}
 	if granted < want {
 		if err := tx.ReturnReserved(ctx, u, want-granted, month); err != nil {
-			return writerLease{}, err
+			return grant{}, err
 		}
 	}
-	return writerLease{epoch: v.Epoch, granted: granted, month: month}, nil
+	return grant{epoch: v.Epoch, bytes: granted, month: month}, nil
 }
 
 var (
@@ -136,17 +135,14 @@ func room(limit int64, used *int64, want int64) int64 {
 	return min(want, limit-*used)
 }
 
-// ahead returns for how many bytes beyond those written volume is reserved.
-func (w *session) ahead() int64 { return w.held + w.reserved - w.written }
-
 // moveWindow reserves more volume when less than half of the window is left. A refusal counts once the window is used up.
-func (w *session) moveWindow(ctx context.Context) error {
+func (w *writer) moveWindow(ctx context.Context) error {
 	ahead := w.ahead()
 	missing := w.end - w.written - ahead
 	if missing <= 0 || ahead > w.s.limits.Window/2 {
 		return nil
 	}
-	var more writerLease
+	var more grant
 	err := w.s.store.InTx(ctx, func(tx *postgres.Store) error {
 		ours, err := tx.LockWriter(ctx, w.row, w.lease.epoch)
 		if err != nil {
@@ -155,7 +151,7 @@ func (w *session) moveWindow(ctx context.Context) error {
 		if !ours {
 			return transfer.ErrOvertaken
 		}
-		more, err = w.s.reserve(ctx, tx, w.row, min(missing, w.s.limits.Window-ahead), 0, w.lease.month)
+		more, err = w.s.reserve(ctx, tx, w.row, min(missing, w.s.limits.Window-ahead), 0, w.month)
 		return err
 	})
 	if transfer.VolumeRefused(err) && ahead > 0 {
@@ -164,6 +160,6 @@ func (w *session) moveWindow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.reserved += more.granted
+	w.reserved += more.bytes
 	return nil
 }

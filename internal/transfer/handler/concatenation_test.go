@@ -101,7 +101,7 @@ func TestConcatenation(t *testing.T) {
 			if got := again.Header.Get("Location"); got != made.Header.Get("Location") || d.files() != 1 {
 				t.Errorf("%s, then %s, %d files", final, got, d.files())
 			}
-			d.final("b.bin", s.URL+paths[0], relative, paths[2]).WantError(fault.ErrInvalid) // the uploads are gone
+			d.final("b.bin", s.URL+paths[0], relative, paths[2]).WantError(transfer.ErrPartial) // the uploads are used
 			d.bytesAt(final, 3_000_001, nil).WantError(transfer.ErrConcatenated)
 			d.bytesAt(final, 0, "x").WantError(transfer.ErrConcatenated)
 			d.Put(strings.TrimSuffix(final, "tus")+"content", data).WantError(transfer.ErrConcatenated)

@@ -143,7 +143,7 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: objects, Auth: uploader, Bucket: h.upload, Handler: h.attachObjects},
 		{Method: "GET", Pattern: object, Auth: uploader, Handler: h.getObject},
 		{Method: "DELETE", Pattern: object, Auth: uploader, Handler: h.deleteObject},
-		{Method: "PUT", Pattern: content, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putContent},
+		{Method: "PUT", Pattern: content, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: either(h.putResumable, h.putContent)},
 		{Method: "HEAD", Pattern: content, Auth: uploader, Bucket: h.upload, Produces: file, Handler: h.headContent},
 	}
 }

@@ -129,8 +129,21 @@ func (w *countedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// sender sends bytes of the files that it consists of, each by itself.
+type sender interface {
+	SendTo(w io.Writer, n int64) (int64, error)
+}
+
 // ReadFrom implements io.ReaderFrom.
 func (w *countedWriter) ReadFrom(src io.Reader) (int64, error) {
+	if l, ok := src.(*io.LimitedReader); ok {
+		if segments, ok := l.R.(sender); ok {
+			n, err := segments.SendTo(w.ResponseWriter, l.N)
+			l.N -= n
+			w.bytes += n
+			return n, err
+		}
+	}
 	n, err := io.Copy(w.ResponseWriter, src)
 	w.bytes += n
 	return n, err

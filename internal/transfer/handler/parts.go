@@ -104,7 +104,7 @@ func (h *Handler) putPart(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || number < 1 || number > transfer.MaxParts {
 		return transfer.ErrNotFound
 	}
-	in, err := partFrom(r)
+	in, err := writeFrom(r)
 	if err != nil {
 		return err
 	}
@@ -112,16 +112,16 @@ func (h *Handler) putPart(w http.ResponseWriter, r *http.Request) error {
 	if in, err = wholeDigest(in); err != nil {
 		return err
 	}
-	o, err := h.receive(w, r, uid, clientID, in)
+	st, err := h.Incoming(w, r).Write(uid, clientID, in)
 	if err != nil {
 		return RangeAnswer(w, err, in.Offset == malformedRange)
 	}
-	return httpapi.JSON(w, http.StatusOK, partResponse{Number: number, Offset: int64(number-1) * o.PartSize, Size: o.IntendedSize, Held: o.Held})
+	return httpapi.JSON(w, http.StatusOK, partResponse{Number: number, Offset: int64(number-1) * st.PartSize, Size: st.Size, Held: st.Held})
 }
 
 // wholeDigest makes the digest of a whole part that of the body.
 // Errors: fault.ErrInvalid, transfer.ErrDigest.
-func wholeDigest(in content.Part) (content.Part, error) {
+func wholeDigest(in content.Write) (content.Write, error) {
 	switch {
 	case in.ReprDigest == nil:
 		return in, nil

@@ -54,7 +54,7 @@ func digestOf(data []byte) string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-// TestUploadInParts: Sam sends a file in parts, of which one resumes, and Ann downloads it. Encrypted storage holds whole MiB.
+// TestUploadInParts: Sam sends a file in parts, of which one resumes, and Ann downloads it.
 func TestUploadInParts(t *testing.T) {
 	t.Parallel()
 	for _, encryption := range []string{"off", "on"} {
@@ -72,8 +72,8 @@ func TestUploadInParts(t *testing.T) {
 			d.With("Content-Digest", digestOf(data)).Put(parts+"/2", data[mib:2*mib]).WantError(transfer.ErrDigest)
 			first := d.With("Content-Range", rangeOf(0, 599_999, mib)).Put(parts+"/1", data[:600_000]).Want(http.StatusOK)
 			held := int(first.Number("held"))
-			if want := map[string]int{"off": 600_000, "on": 0}[encryption]; held != want {
-				t.Errorf("%d held of a part, want %d", held, want)
+			if held != 600_000 {
+				t.Errorf("%d held of a part", held)
 			}
 			wrong := d.With("Content-Range", rangeOf(600_001, mib-1, mib)).Put(parts+"/1", data[600_001:mib])
 			wrong.WantError(transfer.ErrRange)

@@ -51,9 +51,10 @@ func (h *Handler) resumableRoutes(uploader token.Auth) []httpapi.Route {
 	}
 }
 
-// resumableOptions handles OPTIONS. The limits depend on the reservation: they come with the upload.
+// resumableOptions handles OPTIONS. Most limits depend on the reservation: they come with the upload.
 func resumableOptions(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Accept-Patch", typePartial)
+	w.Header().Set("Upload-Limit", "min-size=0")
 	return httpapi.NoContent(w)
 }
 
@@ -100,10 +101,11 @@ func interopVersion(w http.ResponseWriter, r *http.Request) int {
 	return int(n)
 }
 
-// part returns the bytes of a request at an offset.
-func (in resumable) part(r *http.Request, offset int64) (content.Part, error) {
-	p := content.Part{Offset: offset, Length: r.ContentLength, Size: in.length, Last: in.complete, BodyLength: r.ContentLength, Progressive: true}
+// write returns the bytes of a request at an offset.
+func (in resumable) write(w http.ResponseWriter, r *http.Request, offset int64) (content.Write, error) {
+	p := content.Write{Offset: offset, Length: r.ContentLength, Size: in.length, Last: in.complete, BodyLength: r.ContentLength, Progressive: true}
 	if in.complete && in.length >= 0 && r.ContentLength >= 0 && in.length != offset+r.ContentLength {
+		setCompleteness(w, in.version, false)
 		return p, errInconsistent
 	}
 	err := describe(r, &p)
@@ -123,7 +125,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := in.part(r, 0)
+	p, err := in.write(w, r, 0)
 	if err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Size = -1 // it is that of the object now
 	known := h.announce(w, r, uid, o, in)
-	done, err := h.receive(w, r, uid, o.ClientID, p)
+	done, err := h.Incoming(w, r).Write(uid, o.ClientID, p)
 	if err != nil {
 		var bad *transfer.OffsetError
 		if !known || errors.As(err, &bad) || errors.Is(err, transfer.ErrDigest) { // the client can neither go on nor end it
@@ -149,11 +151,15 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 		return h.resumableAnswer(w, r, in, p, err)
 	}
 	done.ExpiresAt = o.ExpiresAt
-	return h.uploaded(w, r, uid, done, in, http.StatusCreated, http.StatusCreated)
+	return h.uploaded(w, r, uid, done.Object, in, http.StatusCreated, http.StatusCreated)
 }
 
-// beginContent handles PUT of content with Upload-Complete: the object starts over as a resumable upload.
-func (h *Handler) beginContent(w http.ResponseWriter, r *http.Request, uid id.Reservation, clientID string) error {
+// putResumable handles PUT of content with Upload-Complete: the object starts over as a resumable upload.
+func (h *Handler) putResumable(w http.ResponseWriter, r *http.Request) error {
+	uid, clientID, err := objectParams(r)
+	if err != nil {
+		return err
+	}
 	in, err := resumableFrom(w, r)
 	if err != nil {
 		return err
@@ -161,7 +167,7 @@ func (h *Handler) beginContent(w http.ResponseWriter, r *http.Request, uid id.Re
 	if r.Header.Get("Content-Range") != "" {
 		return fault.ErrInvalid.With("Content-Range: must not be beside Upload-Complete")
 	}
-	p, err := in.part(r, 0)
+	p, err := in.write(w, r, 0)
 	if err != nil {
 		return err
 	}
@@ -171,12 +177,12 @@ func (h *Handler) beginContent(w http.ResponseWriter, r *http.Request, uid id.Re
 		return err
 	}
 	h.announce(w, r, uid, o, in)
-	done, err := h.receive(w, r, uid, clientID, p)
+	done, err := h.Incoming(w, r).Write(uid, clientID, p)
 	if err != nil {
 		return h.resumableAnswer(w, r, in, p, err)
 	}
 	done.ExpiresAt = o.ExpiresAt
-	return h.uploaded(w, r, uid, done, in, http.StatusOK, http.StatusCreated)
+	return h.uploaded(w, r, uid, done.Object, in, http.StatusOK, http.StatusCreated)
 }
 
 // fileName returns the name of the header Content-Disposition.
@@ -215,7 +221,7 @@ func (h *Handler) limit(w http.ResponseWriter, o transfer.Object, version int) {
 
 // uploaded answers a request with content whose bytes are held: with the status complete when they were the last ones.
 func (h *Handler) uploaded(w http.ResponseWriter, r *http.Request, uid id.Reservation, o transfer.Object, in resumable, complete, partial int) error {
-	setCompleteness(w, in.version, in.complete)
+	setCompleteness(w, in.version, in.complete || o.Complete()) // as the next HEAD says
 	w.Header().Set("Upload-Offset", strconv.FormatInt(o.Held, 10))
 	if in.complete {
 		setDigest(w, o)
@@ -296,15 +302,15 @@ func (h *Handler) patchUpload(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return fault.ErrInvalid.With("Upload-Offset: is required, a number of bytes")
 	}
-	p, err := in.part(r, offset)
+	p, err := in.write(w, r, offset)
 	if err != nil {
 		return err
 	}
-	o, err := h.receive(w, r, uid, clientID, p)
+	st, err := h.Incoming(w, r).Write(uid, clientID, p)
 	if err != nil {
 		return h.resumableAnswer(w, r, in, p, err)
 	}
-	if o.Complete() && r.ContentLength == 0 && !in.complete {
+	if st.Complete() && r.ContentLength == 0 && !in.complete {
 		return fault.ErrInvalid.With("Upload-Complete: the upload is complete already").
 			WithProblem(fault.Problem{Type: problemTypes + "completed-upload", Title: "upload is already completed"})
 	}
@@ -312,12 +318,12 @@ func (h *Handler) patchUpload(w http.ResponseWriter, r *http.Request) error {
 	if in.version > 0 && in.version <= interopAnyType {
 		partial = http.StatusCreated
 	}
-	return h.uploaded(w, r, uid, o, in, http.StatusOK, partial)
+	return h.uploaded(w, r, uid, st.Object, in, http.StatusOK, partial)
 }
 
-// resumableAnswer returns the error of an upload with the status and the problem type of the draft. An upload of more bytes than its length,
-// which the client did not announce, is invalid from then on.
-func (h *Handler) resumableAnswer(w http.ResponseWriter, r *http.Request, in resumable, p content.Part, err error) error {
+// resumableAnswer returns the error of an upload with the status and the problem type of the draft. An upload that is to have more bytes
+// than its length is invalid from then on: it is deleted, unless it is complete.
+func (h *Handler) resumableAnswer(w http.ResponseWriter, r *http.Request, in resumable, p content.Write, err error) error {
 	var bad *transfer.OffsetError
 	switch {
 	case errors.Is(err, transfer.ErrFileTooLarge):
@@ -326,9 +332,12 @@ func (h *Handler) resumableAnswer(w http.ResponseWriter, r *http.Request, in res
 	case !errors.As(err, &bad):
 		return err
 	case bad.Problem == transfer.SizeMismatch, bad.Problem == transfer.SizeExceeded:
-		if uid, clientID, failed := objectParams(r); failed == nil && p.Length < 0 && bad.Problem == transfer.SizeExceeded {
+		complete := !bad.Deferred && p.Offset >= bad.Size && bad.Held == bad.Size // before the request
+		exceeds := bad.Problem == transfer.SizeExceeded && (p.Length < 0 || !bad.Deferred) || !bad.Deferred && p.Offset+p.Length > bad.Size
+		if uid, clientID, failed := objectParams(r); failed == nil && exceeds && !complete {
 			_ = h.service.DeleteObject(context.WithoutCancel(r.Context()), caller(r), uid, clientID)
 		}
+		setCompleteness(w, in.version, complete)
 		if bad.Problem == transfer.SizeMismatch || !bad.Deferred {
 			return errInconsistent.Because(err)
 		}
@@ -337,6 +346,7 @@ func (h *Handler) resumableAnswer(w http.ResponseWriter, r *http.Request, in res
 		}
 		return fault.ErrTooLarge.With(fmt.Sprintf("the upload is at most %d bytes", bad.Size))
 	}
+	setCompleteness(w, in.version, bad.Held == bad.Size && !bad.Deferred)
 	w.Header().Set("Upload-Offset", strconv.FormatInt(bad.Held, 10))
 	return fault.ErrOffset.With(fmt.Sprintf("Upload-Offset: must be %d, the number of bytes held", bad.Held)).WithProblem(fault.Problem{
 		Type: problemTypes + "mismatching-upload-offset", Title: "offset from request does not match offset of resource",

@@ -154,8 +154,11 @@ func TestResumableProblems(t *testing.T) {
 		mismatch.String("type") != "https://iana.org/assignments/http-problem-types#mismatching-upload-offset" || mismatch.Value("status") != 409.0 {
 		t.Errorf("%v %s", mismatch.Header, mismatch.Body)
 	}
+	if mismatch.Header.Get("Upload-Complete") != "?0" {
+		t.Errorf("%v", mismatch.Header)
+	}
 	inconsistent := d.append(5, true).With("Upload-Length", "9").Patch(at, "x").WantError(fault.ErrInvalid)
-	if inconsistent.String("type") != "https://iana.org/assignments/http-problem-types#inconsistent-upload-length" {
+	if inconsistent.String("type") != "https://iana.org/assignments/http-problem-types#inconsistent-upload-length" || inconsistent.Header.Get("Upload-Complete") != "?0" {
 		t.Errorf("%s", inconsistent.Body)
 	}
 	d.resumable(false).With("Upload-Offset", "5").Patch(at, "x").WantError(fault.ErrUnsupported)
@@ -176,7 +179,15 @@ func TestResumableProblems(t *testing.T) {
 	d.append(5, false).With("Upload-Length", "7").Patch(at, "6").Want(http.StatusNoContent)
 	d.append(6, false).Patch(at, struct{ io.Reader }{strings.NewReader("78")}).WantError(fault.ErrInvalid) // longer than its length: invalid from now on
 	d.Head(at).Want(http.StatusNotFound)
-	if got := s.Stranger().Do(http.MethodOptions, d.path+"/uploads", nil).Want(http.StatusNoContent); got.Header.Get("Accept-Patch") != "application/partial-upload" {
+	announced := strings.TrimPrefix(d.resumable(false).With("Upload-Length", "7").Post(d.path+"/uploads", "hello").Want(http.StatusCreated).Header.Get("Location"), s.URL)
+	d.append(5, true).Patch(announced, "678").WantError(fault.ErrInvalid)
+	d.Head(announced).Want(http.StatusNotFound)
+	filled := d.resumable(false).With("Upload-Length", "5").Post(d.path+"/uploads", "hello").Want(http.StatusCreated)
+	if filled.Header.Get("Upload-Complete") != "?1" {
+		t.Errorf("an upload that is full answers %v", filled.Header)
+	}
+	d.Delete(strings.TrimPrefix(filled.Header.Get("Location"), s.URL)).Want(http.StatusNoContent)
+	if got := s.Stranger().Do(http.MethodOptions, d.path+"/uploads", nil).Want(http.StatusNoContent); got.Header.Get("Accept-Patch") != "application/partial-upload" || got.Header.Get("Upload-Limit") != "min-size=0" {
 		t.Errorf("%v", got.Header)
 	}
 	if n := len(d.Get(d.path).Value("objects").([]any)); n != 0 {

@@ -23,7 +23,7 @@ import (
 const (
 	tusVersion    = "1.0.0"
 	tusExtensions = "creation,creation-with-upload,creation-defer-length,checksum,termination,expiration,concatenation"
-	tusAlgorithms = "sha256"
+	tusAlgorithms = "sha256,sha1"
 	typeTus       = "application/offset+octet-stream"
 )
 
@@ -96,7 +96,7 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 	if partials != nil {
 		return h.concatenateTus(w, r, uid, file, named, partials)
 	}
-	in, err := tusPart(r, 0)
+	in, err := tusWrite(r, 0)
 	if err != nil {
 		return err
 	}
@@ -106,12 +106,14 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 	}
 	if r.ContentLength != 0 {
 		expires := o.ExpiresAt
-		if o, err = h.receive(w, r, uid, file.ClientID, in); err != nil {
+		st, err := h.Incoming(w, r).Write(uid, file.ClientID, in)
+		if err != nil {
 			if created && !named { // the client does not know the upload and can neither go on nor end it
 				_ = h.service.DeleteObject(context.WithoutCancel(r.Context()), caller(r), uid, file.ClientID)
 			}
 			return tusAnswer(w, err)
 		}
+		o = st.Object
 		o.ExpiresAt = expires
 	}
 	w.Header().Set("Location", h.uploadLocation(r, uid, file.ClientID, "tus"))
@@ -138,7 +140,7 @@ func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, part
 	var problems fault.Problems
 	length, deferred := r.Header.Values("Upload-Length"), r.Header.Get("Upload-Defer-Length")
 	if concat := r.Header.Values("Upload-Concat"); len(concat) > 0 {
-		partials = tusPartials(&problems, r, uid, concat)
+		partials = tusWriteials(&problems, r, uid, concat)
 		file.Partial = partials == nil
 	}
 	switch {
@@ -177,9 +179,9 @@ func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, part
 	return file, partials, true, problems.Err()
 }
 
-// tusPartials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be relative,
+// tusWriteials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be relative,
 // or have the host that the client knows: what counts is the path behind the reservation.
-func tusPartials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
+func tusWriteials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
 	urls, ok := transfer.ParseUploadConcat(concat)
 	if !ok {
 		problems.Add("Upload-Concat", fmt.Sprintf("must be partial, or final; and the URLs of 1 to %d partial uploads, separated by spaces", transfer.MaxPartials))
@@ -237,7 +239,7 @@ func (h *Handler) patchTusUpload(w http.ResponseWriter, r *http.Request) error {
 	if contentType(r) != typeTus {
 		return fault.ErrUnsupported.With("Content-Type: must be " + typeTus)
 	}
-	in, err := tusPart(r, offset)
+	in, err := tusWrite(r, offset)
 	if err != nil {
 		return err
 	}
@@ -246,17 +248,17 @@ func (h *Handler) patchTusUpload(w http.ResponseWriter, r *http.Request) error {
 			return fault.ErrInvalid.With("Upload-Length: must be a number of bytes")
 		}
 	}
-	o, err := h.receive(w, r, uid, clientID, in)
+	st, err := h.Incoming(w, r).Write(uid, clientID, in)
 	if err != nil {
 		return tusAnswer(w, err)
 	}
-	tusState(w, o)
+	tusState(w, st.Object)
 	return httpapi.NoContent(w)
 }
 
-// tusPart returns the headers that describe the bytes of a request.
-func tusPart(r *http.Request, offset int64) (content.Part, error) {
-	in := content.Part{Offset: offset, Length: r.ContentLength, Size: -1, BodyLength: r.ContentLength}
+// tusWrite returns the headers that describe the bytes of a request.
+func tusWrite(r *http.Request, offset int64) (content.Write, error) {
+	in := content.Write{Offset: offset, Length: r.ContentLength, Size: -1, BodyLength: r.ContentLength}
 	if r.ContentLength != 0 && contentType(r) != typeTus {
 		return in, fault.ErrUnsupported.With("Content-Type: must be " + typeTus)
 	}
@@ -266,7 +268,7 @@ func tusPart(r *http.Request, offset int64) (content.Part, error) {
 	if sums := r.Header.Values("Upload-Checksum"); len(sums) > 0 {
 		var ok bool
 		if in.ContentDigest, ok = transfer.ParseUploadChecksum(sums[0]); !ok || len(sums) > 1 {
-			return in, fault.ErrInvalid.With("Upload-Checksum: must be sha256 and the base64 of the 32 bytes; no other algorithm is supported")
+			return in, fault.ErrInvalid.With("Upload-Checksum: must be sha256 or sha1, and the base64 of the sum")
 		}
 	}
 	return in, nil

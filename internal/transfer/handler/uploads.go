@@ -40,55 +40,70 @@ func AnswerHeld(w http.ResponseWriter, o transfer.Object) error {
 	return nil
 }
 
+// either chooses the dialect of PUT of content: a resumable upload of the IETF, or a plain one.
+func either(resumable, plain httpapi.HandlerFunc) httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if isResumable(r) {
+			return resumable(w, r)
+		}
+		return plain(w, r)
+	}
+}
+
 // putContent handles PUT /reservations/{uid}/objects/{clientId}/content.
 func (h *Handler) putContent(w http.ResponseWriter, r *http.Request) error {
 	uid, clientID, err := objectParams(r)
 	if err != nil {
 		return err
 	}
-	if isResumable(r) {
-		return h.beginContent(w, r, uid, clientID)
-	}
-	in, err := partFrom(r)
+	in, err := writeFrom(r)
 	if err != nil {
 		return err
 	}
-	o, err := h.receive(w, r, uid, clientID, in)
+	st, err := h.Incoming(w, r).Write(uid, clientID, in)
 	if err != nil {
 		return RangeAnswer(w, err, in.Offset == malformedRange)
 	}
-	return httpapi.JSON(w, http.StatusOK, objectFrom(o))
+	return httpapi.JSON(w, http.StatusOK, objectFrom(st.Object))
 }
 
-// Receive stores bytes of an object that come in the body of the request. part finds them in the body.
-// Errors: those of part and of service.Upload.
-func (h *Handler) Receive(w http.ResponseWriter, r *http.Request, part func(content.Body) (id.Reservation, string, content.Part, error)) (transfer.Object, error) {
+// Incoming is a request whose body brings bytes, in any dialect.
+type Incoming struct {
+	h    *Handler
+	r    *http.Request
+	Body content.Body
+	body *streamedBody
+}
+
+// Incoming returns a request whose body the caller has not read. The caller calls Write, or End.
+func (h *Handler) Incoming(w http.ResponseWriter, r *http.Request) *Incoming {
 	body := &streamedBody{r: r, w: w, bytes: r.Body}
-	ctx, forget := h.service.WatchUpload(r.Context(), caller(r))
-	uid, clientID, in, err := part(body)
-	var o transfer.Object
-	if err == nil {
-		o, err = h.service.Upload(ctx, caller(r), uid, clientID, in)
+	return &Incoming{h: h, r: r, Body: body, body: body}
+}
+
+// Write stores bytes of an object: those of in.Body, or without it those of the body.
+// Errors: those of service.Upload.
+func (q *Incoming) Write(uid id.Reservation, clientID string, in content.Write) (content.State, error) {
+	defer q.End()
+	if in.Body == nil {
+		in.Body = q.Body
 	}
+	ctx, forget := q.h.service.WatchUpload(q.r.Context(), caller(q.r))
+	defer forget()
+	st, err := q.h.service.Upload(ctx, caller(q.r), uid, clientID, in)
 	if err != nil && errors.Is(context.Cause(ctx), token.ErrEnded) {
 		err = token.ErrEnded
-		body.Interrupt()
-		_, _ = io.Copy(io.Discard, r.Body) // fails at once; the pipeline does not wait for the rest of a body that failed
+		q.body.Interrupt()
+		_, _ = io.Copy(io.Discard, q.r.Body) // fails at once; the pipeline does not wait for the rest of a body that failed
 	}
-	forget()
-	if unread := body.end(); unread && r.ProtoMajor == 1 {
-		w.Header().Set("Connection", "close") // what is left of the body would be read as the next request
-	}
-	return o, err
+	return st, err
 }
 
-// receive stores the bytes of an object that the body of the request is.
-// Errors: those of service.Upload.
-func (h *Handler) receive(w http.ResponseWriter, r *http.Request, uid id.Reservation, clientID string, in content.Part) (transfer.Object, error) {
-	return h.Receive(w, r, func(body content.Body) (id.Reservation, string, content.Part, error) {
-		in.Body = body
-		return uid, clientID, in, nil
-	})
+// End says in the answer whether the connection can serve another request: what is left of the body would be read as the next one.
+func (q *Incoming) End() {
+	if unread := q.body.end(); unread && q.r.ProtoMajor == 1 {
+		q.body.w.Header().Set("Connection", "close")
+	}
 }
 
 // uploadLocation returns the URL of an object's upload by a protocol, which is the last segment of its path.
@@ -119,24 +134,24 @@ func RangeAnswer(w http.ResponseWriter, err error, malformed bool) error {
 // malformedRange is the offset of a Content-Range that cannot be parsed. No object has it: the answer tells how many bytes are held.
 const malformedRange = -1
 
-// partFrom returns the headers that describe the body of an upload.
-func partFrom(r *http.Request) (content.Part, error) {
+// writeFrom returns the headers that describe the body of an upload.
+func writeFrom(r *http.Request) (content.Write, error) {
 	in := content.WholeObject(r.ContentLength, nil)
 	if headers := r.Header.Values("Content-Range"); len(headers) > 0 {
 		c, ok := transfer.ParseContentRange(headers[0])
 		if ok && len(headers) == 1 {
 			in = content.RangeOfObject(c, r.ContentLength, nil)
 		} else {
-			in = content.Part{Offset: malformedRange, Length: -1, Size: -1, BodyLength: r.ContentLength}
+			in = content.Write{Offset: malformedRange, Length: -1, Size: -1, BodyLength: r.ContentLength}
 		}
 	}
 	err := describe(r, &in)
 	return in, err
 }
 
-// describe adds the digests of a request to a part.
+// describe adds the digests of a request.
 // Errors: fault.ErrUnsupported, fault.ErrInvalid.
-func describe(r *http.Request, in *content.Part) error {
+func describe(r *http.Request, in *content.Write) error {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return fault.ErrUnsupported.With("Content-Encoding: must be identity; send the bytes uncompressed")
 	}

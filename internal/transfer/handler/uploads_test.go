@@ -243,7 +243,7 @@ func TestNewerUploadCutsOffOlder(t *testing.T) {
 	defer db.Close()
 	poll.Until(t, "the writer has its lease", func() bool {
 		var writing bool
-		if err := db.Pool.QueryRow(t.Context(), `SELECT writer_epoch = 1 FROM transfer.objects`).Scan(&writing); err != nil {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT count(*) = 1 FROM transfer.segments WHERE epoch = 1`).Scan(&writing); err != nil {
 			t.Fatal(err)
 		}
 		return writing

@@ -101,38 +101,17 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var form *multipart.Reader
-	o, err := h.handler.Receive(w, r, func(body content.Body) (uid id.Reservation, clientID string, in content.Part, err error) {
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{body, r.Body}
-		if form, err = r.MultipartReader(); err != nil {
-			return uid, "", in, fault.ErrUnsupported.With("the body must be multipart/form-data with objectId, authToken and f")
-		}
-		if clientID, err = text(form, "objectId"); err != nil {
-			return uid, "", in, err
-		}
-		reservation, err := text(form, "authToken")
-		if err != nil {
-			return uid, "", in, err
-		}
-		if uid, err = reservationOf(reservation); err != nil {
-			return uid, "", in, err
-		}
-		bytes, err := part(form, "f")
-		if err != nil {
-			return uid, "", in, err
-		}
-		if !transfer.ValidClientID(clientID) {
-			return uid, "", in, transfer.ErrNotFound
-		}
-		file := &formBody{Reader: bytes, Body: body, form: form}
-		if chunk != nil {
-			return uid, clientID, content.RangeOfObject(*chunk, -1, file), nil
-		}
-		return uid, clientID, content.WholeObject(-1, file), nil
-	})
+	q := h.handler.Incoming(w, r)
+	uid, clientID, file, err := openForm(r, q.Body)
+	if err != nil {
+		q.End()
+		return err
+	}
+	in := content.WholeObject(-1, file)
+	if chunk != nil {
+		in = content.RangeOfObject(*chunk, -1, file)
+	}
+	o, err := q.Write(uid, clientID, in)
 	if err != nil {
 		return handler.RangeAnswer(w, err, false)
 	}
@@ -141,6 +120,34 @@ func (h *Handler) receive(w http.ResponseWriter, r *http.Request) error {
 		out["chunkStart"], out["chunkEnd"] = chunk.First, chunk.Last
 	}
 	return httpapi.JSON(w, http.StatusOK, out)
+}
+
+// openForm reads the form of a request up to the bytes of the file.
+// Errors: fault.ErrUnsupported, fault.ErrInvalid, transfer.ErrNotFound.
+func openForm(r *http.Request, body content.Body) (uid id.Reservation, clientID string, file *formBody, err error) {
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	form, err := r.MultipartReader()
+	if err != nil {
+		return uid, "", nil, fault.ErrUnsupported.With("the body must be multipart/form-data with objectId, authToken and f")
+	}
+	if clientID, err = text(form, "objectId"); err != nil {
+		return uid, "", nil, err
+	}
+	reservation, err := text(form, "authToken")
+	if err != nil {
+		return uid, "", nil, err
+	}
+	if uid, err = reservationOf(reservation); err != nil {
+		return uid, "", nil, err
+	}
+	bytes, err := part(form, "f")
+	if err == nil && !transfer.ValidClientID(clientID) {
+		err = transfer.ErrNotFound
+	}
+	return uid, clientID, &formBody{Reader: bytes, Body: body, form: form}, err
 }
 
 // formBody is the bytes of a file in a form. It reads the form to its end after them, so that the connection can be used again.

@@ -297,7 +297,7 @@ func (s *Store) MarkReminded(ctx context.Context, now, before time.Time, window 
 			SELECT uid FROM transfer.reservations r
 			WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL
 				AND expires_at > $1 AND expires_at <= $2 AND expires_at - created_at > $3::interval
-				AND EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND NOT o.partial AND (o.held > 0 OR o.part_size IS NOT NULL OR o.partials IS NOT NULL))
+				AND EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND NOT o.partial AND `+segmentsHeld("o")+` > 0)
 				AND EXISTS (SELECT FROM transfer.mailboxes m WHERE m.person = r.owner)
 			ORDER BY expires_at LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
 		), r AS (
@@ -312,6 +312,6 @@ func (s *Store) MarkReminded(ctx context.Context, now, before time.Time, window 
 		JOIN transfer.mailboxes m ON m.person = r.owner
 		JOIN directory.persons p ON p.person = r.owner
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(greatest(x.held, `+inParts("x")+`)), 0)::bigint AS bytes FROM transfer.objects x WHERE x.reservation = r.uid AND NOT x.partial) o`,
+		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(`+segmentsHeld("x")+`), 0)::bigint AS bytes FROM transfer.objects x WHERE x.reservation = r.uid AND NOT x.partial) o`,
 		now, before, window, limit)
 }

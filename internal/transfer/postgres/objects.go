@@ -15,7 +15,7 @@ import (
 // objectColumns are a transfer.Object.
 const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, coalesce(o.part_size, 0) AS part_size, o.held, o.sha256, o.crc32,
 	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata,
-	o.partial, o.final, o.partials IS NOT NULL AS concatenated, ` + scanColumn
+	o.segmented, o.partial, o.final, o.partials IS NOT NULL AS concatenated, ` + scanColumn
 
 // scanColumn is the transfer.Scan of object o, null when it is unscanned.
 const scanColumn = `(
@@ -54,16 +54,16 @@ func (s *Store) ObjectsNamed(ctx context.Context, r id.Reservation, clientIDs []
 			UNION SELECT uid FROM transfer.objects WHERE reservation = $1 AND partial AND final IS NULL)`, r, clientIDs)
 }
 
-// IncompleteObject is an object that lacks bytes, or whose parts or partial uploads are held but not joined yet.
+// IncompleteObject is an object that lacks bytes, or whose segments are held but not sealed yet.
 type IncompleteObject struct {
 	transfer.Object
-	InParts int64 // bytes that its parts or partial uploads hold
+	InSegments int64 // bytes that its segments hold
 }
 
 // IncompleteObjects returns up to limit objects of a reservation that are not complete. Partial uploads are left out.
 func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit int) ([]IncompleteObject, error) {
 	return database.All[IncompleteObject](ctx, s.q, "list objects", `
-		SELECT `+objectColumns+`, `+inParts("o")+` AS in_parts FROM transfer.objects o
+		SELECT `+objectColumns+`, `+segmentsHeld("o")+` AS in_segments FROM transfer.objects o
 		WHERE o.reservation = $1 AND NOT o.partial AND (o.held < o.intended_size OR o.size_deferred) ORDER BY o.position LIMIT $2`, r, limit)
 }
 
@@ -146,16 +146,17 @@ func (s *Store) removeObjects(ctx context.Context, reservations []id.Reservation
 	}
 	charges, err := database.All[charge](ctx, s.q, "delete objects", `
 		WITH gone AS (
-			SELECT o.uid, o.reservation, o.partial, o.reserved, o.reserved_month, o.metadata,
-				greatest(o.lease_until, (SELECT max(p.lease_until) FROM transfer.object_parts p WHERE p.object = o.uid)) AS lease_until, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
-		), parts AS (
-			SELECT g.reservation, g.owner, g.organization, g.limits_organization, c.month, c.bytes AS held, 0 AS reserved
-			FROM gone g JOIN transfer.object_charges c ON c.object = g.uid
+			SELECT o.uid, o.reservation, o.partial, o.metadata,
+				(SELECT max(s.lease_until) FROM transfer.segments s WHERE s.object = o.uid) AS lease_until, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
+		), s AS (
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, s.uid, s.reserved, s.reserved_month FROM gone g JOIN transfer.segments s ON s.object = g.uid
+		), released AS (
+			UPDATE transfer.segments n SET reserved = 0, epoch = n.epoch + 1 FROM s WHERE n.uid = s.uid
+		), sums AS (
+			SELECT s.reservation, s.owner, s.organization, s.limits_organization, c.month, c.bytes AS held, 0 AS reserved
+			FROM s JOIN transfer.segment_charges c ON c.segment = s.uid
 			UNION ALL
-			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.reserved_month, 0, g.reserved FROM gone g WHERE g.reserved > 0
-			UNION ALL
-			SELECT g.reservation, g.owner, g.organization, g.limits_organization, p.reserved_month, 0, p.reserved
-			FROM gone g JOIN transfer.object_parts p ON p.object = g.uid WHERE p.reserved > 0
+			SELECT s.reservation, s.owner, s.organization, s.limits_organization, s.reserved_month, 0, s.reserved FROM s WHERE s.reserved > 0
 			UNION ALL
 			SELECT g.reservation, g.owner, g.organization, g.limits_organization, g.month, g.metadata, 0 FROM gone g WHERE g.metadata > 0
 			UNION ALL
@@ -172,20 +173,13 @@ func (s *Store) removeObjects(ctx context.Context, reservations []id.Reservation
 			DELETE FROM transfer.objects o USING gone g WHERE o.uid = g.uid
 		)
 		SELECT reservation, owner, organization, limits_organization, month, sum(held)::bigint AS held, sum(reserved)::bigint AS reserved
-		FROM parts GROUP BY reservation, owner, organization, limits_organization, month`, reservations, key, now, texts)
+		FROM sums GROUP BY reservation, owner, organization, limits_organization, month`, reservations, key, now, texts)
 	return n, charges, err
 }
 
 // utcMonth is the calendar month in which a row of the table was created (transfer.Month).
 func utcMonth(table string) string {
 	return `date_trunc('month', ` + table + `.created_at AT TIME ZONE 'UTC')::date`
-}
-
-// inParts is how many bytes the parts of a row of objects hold, or the partial uploads that it is made of. Once the object is complete they
-// have no rows.
-func inParts(object string) string {
-	return `CASE WHEN ` + object + `.partials IS NULL THEN (SELECT coalesce(sum(p.held), 0)::bigint FROM transfer.object_parts p WHERE p.object = ` + object + `.uid)
-		ELSE (SELECT coalesce(sum(p.held), 0)::bigint FROM transfer.objects p WHERE p.reservation = ` + object + `.reservation AND p.partial AND p.final = ` + object + `.uid) END`
 }
 
 // ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.
@@ -195,34 +189,27 @@ func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, err
 		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp()) ORDER BY discarded_at LIMIT $1`, limit)
 }
 
-// MarkPurged records that the bytes of the objects are purged, and forgets what is known about bytes that no object has any more.
-func (s *Store) MarkPurged(ctx context.Context, keys []id.Object) error {
+// MarkPurged records that the bytes of the objects are purged: their segments are gone, and what was known about bytes that no object has any
+// more.
+func (s *Store) MarkPurged(ctx context.Context, contents []id.Object) error {
 	_, err := database.Exec(ctx, s.q, "mark objects as purged", `
 		WITH inspected AS (
 			DELETE FROM transfer.inspections i WHERE i.content = ANY ($1) AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.uid = i.content OR o.content = i.content)
+		), gone AS (
+			DELETE FROM transfer.segments WHERE object = ANY ($1) RETURNING uid
+		), uncharged AS (
+			DELETE FROM transfer.segment_charges WHERE segment IN (SELECT uid FROM gone)
 		)
-		DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
+		DELETE FROM transfer.discarded_objects WHERE object = ANY ($1)`, contents)
 	return err
 }
 
-// ObjectsKept returns the subset of keys that an object still refers to: the object of that key, or a forward that shares its bytes. A row
-// without a name is an object that has ended.
-func (s *Store) ObjectsKept(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
-	return s.objectSet(ctx, "look up objects", `
-		SELECT uid FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL AND content IS NULL
-		UNION SELECT content FROM transfer.objects WHERE content = ANY ($1) AND name IS NOT NULL`, keys)
-}
-
-// ObjectsAwaitingPurge returns those of keys whose bytes await the purge.
-func (s *Store) ObjectsAwaitingPurge(ctx context.Context, keys []id.Object) (map[id.Object]bool, error) {
-	return s.objectSet(ctx, "look up objects to purge", `SELECT object FROM transfer.discarded_objects WHERE object = ANY ($1)`, keys)
-}
-
-func (s *Store) objectSet(ctx context.Context, operation, sql string, keys []id.Object) (map[id.Object]bool, error) {
-	list, err := database.Scalars[id.Object](ctx, s.q, operation, sql, keys)
-	set := make(map[id.Object]bool, len(list))
-	for _, o := range list {
-		set[o] = true
+// SegmentsKept returns those of segments whose bytes are kept, or await the purge.
+func (s *Store) SegmentsKept(ctx context.Context, uids []id.Segment) (map[id.Segment]bool, error) {
+	list, err := database.Scalars[id.Segment](ctx, s.q, "look up segments", `SELECT uid FROM transfer.segments WHERE uid = ANY ($1)`, uids)
+	set := make(map[id.Segment]bool, len(list))
+	for _, u := range list {
+		set[u] = true
 	}
 	return set, err
 }

@@ -51,10 +51,10 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"objects by name": func() error { _, err := s.ObjectsNamed(ctx, r, []string{"a", "b"}); return err },
 			"locked by name":  func() error { _, err := s.LockNamed(ctx, r, []string{"a", "b"}); return err },
 			"final upload":    func() error { _, err := s.FinalOf(ctx, r, []string{"a"}); return missing(err) },
-			"used partial":    func() error { _, err := s.UsedPartial(ctx, r, "a", sc); return missing(err) },
-			"partial uploads": func() error { _, err := s.Partials(ctx, o); return err },
-			"charges": func() error {
-				return s.MoveCharges(ctx, Upload{Object: transfer.Object{UID: o}, Payer: Payer{Reservation: r}})
+			"sealing":         func() error { _, err := s.LockSealing(ctx, o, sc); return err },
+			"segments":        func() error { _, err := s.Segments(ctx, o); return err },
+			"final of partial uploads": func() error {
+				return s.MakeFinal(ctx, transfer.Object{UID: id.New[id.Object](), UploadConcat: "final;x"}, []transfer.Object{{UID: id.New[id.Object](), ClientID: "a"}})
 			},
 			"transfer":       func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
 			"sender's link":  func() error { _, err := s.SenderLink(ctx, tr); return err },

@@ -219,7 +219,7 @@ const maxOpenReservations = 10_000
 // OpenReservations returns the open reservations on a person's mailbox, newest first.
 func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.Time) ([]OpenReservation, error) {
 	return database.All[OpenReservation](ctx, s.q, "list open reservations", `
-		SELECT r.uid, r.created_at, (SELECT coalesce(sum(o.held) FILTER (WHERE o.partials IS NULL OR o.sha256 IS NOT NULL), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
+		SELECT r.uid, r.created_at, (SELECT coalesce(sum(`+segmentsHeld("o")+`), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
 		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.expires_at > $2
 		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations)
 }

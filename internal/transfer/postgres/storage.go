@@ -9,50 +9,37 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// StoredObject is the row of an object whose bytes the store should hold.
+// StoredObject is the row of an object of which the store should hold segments.
 type StoredObject struct {
 	UID          id.Object
-	Content      id.Object // the key of its bytes
+	Content      id.Object // whose segments they are
 	IntendedSize int64
-	Held         int64
-	SHA256       []byte    // nil while incomplete
-	LeaseUntil   time.Time `db:"-"` // of the writer, by this machine's clock; zero: nobody writes
+	Held         int64  // bytes whose sums are known
+	SHA256       []byte // nil while incomplete
 }
 
-// leasedObject is a StoredObject as it is read.
-type leasedObject struct {
-	StoredObject
-	LeaseLeft *time.Duration
-}
+const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256`
 
-const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256, lease_until - clock_timestamp() AS lease_left`
-
-// notRemoved is true unless the bytes of object o were deleted because they are infected.
-const notRemoved = `NOT EXISTS (SELECT FROM transfer.inspections i WHERE i.content = coalesce(o.content, o.uid) AND i.removed_at IS NOT NULL)`
+// isStored is true when object o has a name, segments that hold bytes, and was not found infected and removed.
+const isStored = `name IS NOT NULL AND EXISTS (SELECT FROM transfer.segments s WHERE s.object = coalesce(o.content, o.uid) AND s.held > 0)
+			AND NOT EXISTS (SELECT FROM transfer.inspections i WHERE i.content = coalesce(o.content, o.uid) AND i.removed_at IS NOT NULL)`
 
 // StoredObjects returns up to limit objects that hold bytes and are not erased, ordered by uid, beginning after the uid given
 // (keyset pagination). Of objects that share bytes it returns one.
 func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) ([]StoredObject, error) {
-	list, err := database.All[leasedObject](ctx, s.q, "list stored objects", `
+	return database.All[StoredObject](ctx, s.q, "list stored objects", `
 		SELECT `+storedColumns+` FROM transfer.objects o
-		WHERE uid > $1 AND name IS NOT NULL AND held > 0 AND `+notRemoved+`
+		WHERE uid > $1 AND `+isStored+`
 			AND (content IS NULL OR NOT EXISTS (SELECT FROM transfer.objects x WHERE x.uid = o.content AND x.name IS NOT NULL)
 				AND NOT EXISTS (SELECT FROM transfer.objects x WHERE x.content = o.content AND x.uid < o.uid AND x.name IS NOT NULL))
 		ORDER BY uid LIMIT $2`, after, limit)
-	return column(list, leasedObject.stored), err
 }
 
 // StoredObject returns one object that holds bytes and is not erased.
 // Errors: transfer.ErrNotFound.
 func (s *Store) StoredObject(ctx context.Context, uid id.Object) (StoredObject, error) {
-	o, err := database.One[leasedObject](ctx, s.q, "find stored object", transfer.ErrNotFound, `
-		SELECT `+storedColumns+` FROM transfer.objects o WHERE uid = $1 AND name IS NOT NULL AND held > 0 AND `+notRemoved, uid)
-	return o.stored(), err
-}
-
-func (o leasedObject) stored() StoredObject {
-	o.LeaseUntil = leaseUntil(o.LeaseLeft)
-	return o.StoredObject
+	return database.One[StoredObject](ctx, s.q, "find stored object", transfer.ErrNotFound, `
+		SELECT `+storedColumns+` FROM transfer.objects o WHERE uid = $1 AND `+isStored, uid)
 }
 
 // storageSetting is the name of the setting that holds the StorageMark.

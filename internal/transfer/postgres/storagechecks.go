@@ -93,10 +93,14 @@ func (s *Store) DeleteChecks(ctx context.Context, before time.Time) error {
 // StorageSize counts what is stored. It reads the rows of all objects.
 func (s *Store) StorageSize(ctx context.Context) (transfer.StorageSize, error) {
 	return database.One[transfer.StorageSize](ctx, s.q, "count stored objects", nil, `
-		SELECT count(*) AS objects, coalesce(sum(c.held), 0)::bigint AS bytes, count(k.object) AS encrypted_objects,
-			coalesce(sum(c.held) FILTER (WHERE k.object IS NOT NULL), 0)::bigint AS encrypted_bytes
-		FROM (SELECT coalesce(o.content, o.uid) AS content, max(o.held) AS held FROM transfer.objects o WHERE name IS NOT NULL AND held > 0 AND `+notRemoved+` GROUP BY 1) c
-		LEFT JOIN transfer.sealed_objects k ON k.object = c.content`)
+		SELECT count(*) AS objects, coalesce(sum(c.held), 0)::bigint AS bytes, count(*) FILTER (WHERE c.encrypted > 0) AS encrypted_objects,
+			coalesce(sum(c.encrypted), 0)::bigint AS encrypted_bytes
+		FROM (
+			SELECT sum(s.held) AS held, coalesce(sum(s.held) FILTER (WHERE k.segment IS NOT NULL), 0) AS encrypted
+			FROM transfer.segments s LEFT JOIN transfer.sealed_segments k ON k.segment = s.uid
+			WHERE s.held > 0 AND NOT EXISTS (SELECT FROM transfer.discarded_objects d WHERE d.object = s.object AND d.discarded_at < 'infinity')
+			GROUP BY s.object
+		) c`)
 }
 
 // LockStorageMark takes the advisory lock of the storage mark until the transaction ends, so that operators replace it one after the other.

@@ -107,5 +107,5 @@ func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) (
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox'
-			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND (o.held > 0 OR o.part_size IS NOT NULL))`, uids)
+			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND `+segmentsHeld("o")+` > 0)`, uids)
 }

@@ -1,3 +1,5 @@
+// The SQL of uploads: the segment that a request writes, its lease, the volume reserved for it, and its progress.
+
 package postgres
 
 import (
@@ -9,16 +11,14 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Upload is an object locked for a new writer, with everything that decides whether it may write.
+// Upload is a locked object with everything that decides whether a request may write it, or whether its segments are to be sealed.
 type Upload struct {
 	transfer.Object
 	Payer
-	Part           int   `db:"-"` // number of the part of a planned object whose row this is; 0: the object's own
-	Begin          int64 `db:"-"` // offset of the part in the object
+	Segment        Segment `db:"-"` // that the request writes
 	ShaState       []byte
 	Head           []byte      // first bytes, while they are too few to detect the type
-	LeaseUntil     time.Time   `db:"-"` // of the former writer, by this machine's clock; zero: nobody writes
-	Reserved       int64       // volume that the former writer left reserved
+	SealUntil      time.Time   `db:"-"` // by this machine's clock; zero: nobody seals the object
 	Transfer       id.Transfer // set once confirmed
 	MIMETypeFilter []string
 	Stored         int64
@@ -28,13 +28,23 @@ type Upload struct {
 // reservation before the object.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
+	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2`, `FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc)
+}
+
+// LockSealing locks an object, and not its reservation: the expiry passes over locked reservations.
+// Errors: transfer.ErrNotFound.
+func (s *Store) LockSealing(ctx context.Context, o id.Object, sc Scope) (Upload, error) {
+	return s.lockUpload(ctx, `o.uid = $1 AND $2 = ''`, `FOR UPDATE OF o`, o, "", sc)
+}
+
+func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, clientID string, sc Scope) (Upload, error) {
 	type leasedUpload struct {
 		Upload
 		LeaseLeft *time.Duration
 		Expires   time.Time
 	}
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
-		SELECT `+objectColumns+`, o.sha_state, o.head, o.lease_until - clock_timestamp() AS lease_left, o.reserved,
+		SELECT `+objectColumns+`, o.sha_state, o.head, o.seal_until - clock_timestamp() AS lease_left,
 			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
 			CASE WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
@@ -46,9 +56,9 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
 		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
-		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
-		FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
-	u.LeaseUntil, u.ExpiresAt = leaseUntil(u.LeaseLeft), u.Expires
+		WHERE `+which+` AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
+		`+lock, uid, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
+	u.SealUntil, u.ExpiresAt = leaseUntil(u.LeaseLeft), u.Expires
 	return u.Upload, err
 }
 
@@ -61,32 +71,28 @@ func leaseUntil(left *time.Duration) time.Time {
 	return time.Now().Add(*left)
 }
 
-// ResetObject resets an object to no bytes and without a plan. It releases the volume of its bytes and the volume that its former writers
-// reserved. With keepBytes it releases the latter only. The caller has locked the object.
-func (s *Store) ResetObject(ctx context.Context, u Upload, keepBytes bool) error {
-	charges, err := database.All[charge](ctx, s.q, "reset object", `
-		WITH o AS (
-			SELECT reserved, reserved_month FROM transfer.objects WHERE uid = $1
+// charge returns the charge of bytes that u's segment has reserved.
+func (u Upload) charge(month *time.Time, reserved int64) charge {
+	return charge{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: month, Reserved: reserved}
+}
+
+// ResetSegment resets the segment of a locked object to no bytes, and with it what is known of the object's bytes. It releases the volume of
+// the bytes, and that which former writers reserved. With keepBytes it releases the latter only.
+func (s *Store) ResetSegment(ctx context.Context, u Upload, keepBytes bool) error {
+	charges, err := database.All[charge](ctx, s.q, "reset segment", `
+		WITH s AS (
+			SELECT reserved, reserved_month FROM transfer.segments WHERE uid = $1
 		), uncharged AS (
-			DELETE FROM transfer.object_charges WHERE object = $1 AND NOT $5 RETURNING month, bytes
+			DELETE FROM transfer.segment_charges WHERE segment = $1 AND NOT $5 RETURNING month, bytes
 		), reset AS (
-			UPDATE transfer.objects SET reserved = 0, reserved_month = NULL,
-				held = CASE WHEN $5 THEN held ELSE 0 END,
-				sha_state = CASE WHEN $5 THEN sha_state END,
-				head = CASE WHEN $5 THEN head END,
-				sha256 = CASE WHEN $5 THEN sha256 END,
-				crc32 = CASE WHEN $5 THEN crc32 ELSE 0 END,
-				mime_type = CASE WHEN $5 THEN mime_type END,
-				part_size = CASE WHEN $5 THEN part_size END,
-				writer_epoch = writer_epoch + CASE WHEN part_size IS NULL OR $5 THEN 0 ELSE 1 END
-			WHERE uid = $1
-		), parts AS (
-			DELETE FROM transfer.object_parts WHERE object = $1 AND NOT $5 RETURNING reserved, reserved_month
+			UPDATE transfer.segments SET reserved = 0, reserved_month = NULL, held = CASE WHEN $5 THEN held ELSE 0 END WHERE uid = $1
+		), unknown AS (
+			UPDATE transfer.objects SET held = 0, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL, seal_epoch = seal_epoch + 1
+			WHERE uid = $7 AND NOT $5
 		)
 		SELECT $6::uuid AS reservation, $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
-		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM o WHERE reserved > 0
-			UNION ALL SELECT reserved_month, 0, reserved FROM parts WHERE reserved > 0) c`,
-		u.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes, u.Reservation)
+		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM s WHERE reserved > 0) c`,
+		u.Segment.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes, u.Reservation, u.UID)
 	if err != nil {
 		return err
 	}
@@ -100,7 +106,7 @@ type Window struct {
 	Storage, Person, Organization *int64
 }
 
-// ReserveVolume reserves want more bytes for the writer of a locked object: storage first, then this month's volume of the person,
+// ReserveVolume reserves want more bytes for the writer of a locked segment: storage first, then this month's volume of the person,
 // then of the organization. It raises the epoch by raise, 1 for a new writer. A volume with any room takes all: the caller gives
 // back what exceeds its limit, and rolls back when a volume had no room.
 func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, lease time.Duration, month time.Time) (Window, error) {
@@ -124,62 +130,86 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 			RETURNING v.held + v.reserved - $5 AS used
 		), stranger AS (
 			UPDATE transfer.stranger_reservations SET bytes = bytes + $5 WHERE reservation = $12 AND (SELECT count(*) FROM organization) >= 0
-		), o AS (
-			UPDATE `+u.row()+` SET writer_epoch = writer_epoch + $9, lease_until = clock_timestamp() + $8::interval,
-				reserved = reserved + $5, reserved_month = $4
-			WHERE `+u.is("$1", "$13")+` RETURNING writer_epoch
+		), s AS (
+			UPDATE transfer.segments SET epoch = epoch + $9, lease_until = clock_timestamp() + $8::interval, reserved = reserved + $5, reserved_month = $4
+			WHERE uid = $1 RETURNING epoch
 		)
-		SELECT o.writer_epoch AS epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person,
-			(SELECT used FROM organization) AS organization
-		FROM o`,
-		u.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation, u.Part)
+		SELECT s.epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person, (SELECT used FROM organization) AS organization
+		FROM s`,
+		u.Segment.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation)
 }
 
-// ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked object.
+// ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked segment.
 func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month time.Time) error {
-	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE `+u.row()+` SET reserved = reserved - $2 WHERE `+u.is("$1", "$3"), u.UID, bytes, u.Part); err != nil {
+	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.segments SET reserved = reserved - $2 WHERE uid = $1`, u.Segment.UID, bytes); err != nil {
 		return err
 	}
-	return s.refund(ctx, []charge{{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: &month, Reserved: bytes}})
+	return s.refund(ctx, []charge{u.charge(&month, bytes)})
 }
 
-// row is the table with the row that an upload advances, and is finds it: that of the object, or of a part of it.
-func (u Upload) row() string {
-	if u.Part > 0 {
-		return "transfer.object_parts"
-	}
-	return "transfer.objects"
-}
-
-func (u Upload) is(object, part string) string {
-	if u.Part > 0 {
-		return "object = " + object + " AND number = " + part
-	}
-	return "uid = " + object + " AND " + part + "::int = 0"
-}
-
-// LockWriter locks an object, or its part, and reports whether the writer of an epoch still has the lease.
+// LockWriter locks a segment, and before it the object as a deletion does. It reports whether the writer of an epoch still has the lease.
 func (s *Store) LockWriter(ctx context.Context, u Upload, epoch int64) (bool, error) {
-	if u.Part > 0 { // the object first, as a deletion does
-		if _, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 FOR KEY SHARE`, u.UID); err != nil {
-			return false, err
-		}
-	}
-	n, err := database.Exec(ctx, s.q, "lock writer", `SELECT FROM `+u.row()+` WHERE `+u.is("$1", "$3")+` AND writer_epoch = $2 FOR NO KEY UPDATE`, u.UID, epoch, u.Part)
+	n, err := database.Exec(ctx, s.q, "lock writer", `
+		WITH o AS (
+			SELECT uid FROM transfer.objects WHERE uid = $1 FOR KEY SHARE
+		)
+		SELECT FROM o JOIN transfer.segments s ON s.uid = $2 AND s.epoch = $3 FOR NO KEY UPDATE OF s`, u.UID, u.Segment.UID, epoch)
 	return n == 1, err
 }
 
-// chargeProgress ends a statement whose CTE o has the progress of a writer of object $1: the reservation, the month, the bytes added to
-// those held, and the reserved bytes released. It locks the charge, then the stored volume, then the person's volume, then the
-// organization's, then the stranger's row, as refund does. Postgres does not define the order of data-modifying CTEs, so each part counts
-// the rows of the part before it, which must be complete for that.
-const chargeProgress = `
+// Sums are what is known of the bytes of an object from the first one on.
+type Sums struct {
+	Held     int64  // how many bytes
+	ShaState []byte // over them
+	SHA256   []byte // once they are all
+	CRC32    uint32 // over them
+	Head     []byte // the first ones, while they are too few to detect the type
+	MIMEType string // once known
+}
+
+// Progress is the progress of a writer.
+type Progress struct {
+	Object   id.Object // of the request
+	Segment  id.Segment
+	Epoch    int64
+	Held     int64         // bytes of the segment that are durable now
+	Reserved int64         // volume that is still reserved
+	Lease    time.Duration // from now; zero: the writer is done
+	Size     int64         // of the object, when its deferred size is known now; -1: no change
+	Sums     *Sums         // of the object, when its writer computes them
+}
+
+// SaveProgress stores the rows, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
+// the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
+// it. It locks the object, then the segment, the charge, the stored volume, the person's volume, the organization's, and the stranger's
+// row, as refund does. Postgres does not define the order of data-modifying CTEs, so each counts the rows of the one before it, which must be
+// complete for that.
+func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
+	lock, sums := "KEY SHARE", Sums{}
+	if p.Sums != nil {
+		lock, sums = "NO KEY UPDATE", *p.Sums
+	}
+	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
+		WITH object AS (
+			SELECT uid, reservation FROM transfer.objects WHERE uid = $1 FOR `+lock+`
+		), before AS (
+			SELECT s.uid, s.held, s.reserved, s.reserved_month, object.reservation
+			FROM object JOIN transfer.segments s ON s.uid = $2 AND s.epoch = $3 FOR NO KEY UPDATE OF s
+		), o AS (
+			UPDATE transfer.segments n SET held = $4, reserved = $5, lease_until = clock_timestamp() + $6::interval,
+				size = CASE WHEN $7::bigint < 0 THEN n.size ELSE $7::bigint END
+			FROM before WHERE n.uid = before.uid
+			RETURNING before.reservation, before.reserved_month AS month, $4 - before.held AS added, before.reserved - $5 AS released
+		), sums AS (
+			UPDATE transfer.objects n SET held = $8, sha_state = $9, sha256 = $10, head = $11, mime_type = coalesce($12, n.mime_type), crc32 = $13,
+				intended_size = CASE WHEN $7::bigint < 0 THEN n.intended_size ELSE $7::bigint END, size_deferred = n.size_deferred AND $7::bigint < 0
+			FROM before WHERE n.uid = $1 AND $14
 		), r AS (
 			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r JOIN o ON r.uid = o.reservation
 		), charge AS (
-			INSERT INTO transfer.object_charges AS c (object, month, bytes) SELECT $1, month, added FROM o WHERE added > 0
-			ON CONFLICT ON CONSTRAINT object_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
-			RETURNING c.object
+			INSERT INTO transfer.segment_charges AS c (segment, month, bytes) SELECT $2, month, added FROM o WHERE added > 0
+			ON CONFLICT ON CONSTRAINT segment_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
+			RETURNING c.segment
 		), stored AS (
 			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE (r.added > 0 OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
@@ -194,54 +224,21 @@ const chargeProgress = `
 		), stranger AS (
 			UPDATE transfer.stranger_reservations x SET bytes = greatest(x.bytes + o.added - o.released, 0)
 			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
-		)`
-
-// Progress is the progress of a writer.
-type Progress struct {
-	Object   id.Object
-	Epoch    int64
-	Held     int64         // bytes of the object that are durable now
-	Reserved int64         // volume that is still reserved
-	ShaState []byte        // over Held bytes
-	SHA256   []byte        // once complete
-	CRC32    uint32        // over Held bytes
-	Head     []byte        // first bytes, while they are too few to detect the type
-	MIMEType string        // once known
-	Lease    time.Duration // from now; zero: the writer is done
-	Size     int64         // of the object, when its deferred size is known now; -1: no change
-}
-
-// SaveProgress stores the row, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
-// the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
-// it.
-func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
-	n, err := database.Scalar[int](ctx, s.q, "save progress", nil, `
-		WITH before AS (
-			SELECT uid, held, reserved, reserved_month FROM transfer.objects WHERE uid = $1 AND writer_epoch = $2 FOR NO KEY UPDATE
-		), o AS (
-			UPDATE transfer.objects n SET held = $3, sha_state = $4, sha256 = $5, head = $9, mime_type = coalesce($6, n.mime_type),
-				lease_until = clock_timestamp() + $7::interval, reserved = $8, crc32 = $10,
-				intended_size = CASE WHEN $11::bigint < 0 THEN n.intended_size ELSE $11::bigint END, size_deferred = n.size_deferred AND $11::bigint < 0
-			FROM before WHERE n.uid = before.uid
-			RETURNING n.reservation, before.reserved_month AS month, $3 - before.held AS added, before.reserved - $8 AS released
-`+chargeProgress+`
+		)
 		SELECT count(*) FROM o`,
-		p.Object, p.Epoch, p.Held, p.ShaState, p.SHA256, database.Null(p.MIMEType), database.Null(p.Lease), p.Reserved, p.Head, p.CRC32, p.Size)
+		p.Object, p.Segment, p.Epoch, p.Held, p.Reserved, database.Null(p.Lease), p.Size,
+		sums.Held, sums.ShaState, sums.SHA256, sums.Head, database.Null(sums.MIMEType), sums.CRC32, p.Sums != nil)
 	return n == 1, err
-}
-
-// TakeLease makes the caller the writer of a locked object, without volume, and returns its epoch.
-func (s *Store) TakeLease(ctx context.Context, u Upload, lease time.Duration) (int64, error) {
-	return database.Scalar[int64](ctx, s.q, "take lease", nil, `
-		UPDATE transfer.objects SET writer_epoch = writer_epoch + 1, lease_until = clock_timestamp() + $2::interval WHERE uid = $1 RETURNING writer_epoch`, u.UID, lease)
 }
 
 // DeclareSize makes the deferred size of a locked object known. An empty object is complete then and has a sum; its former writer loses the
 // lease.
 func (s *Store) DeclareSize(ctx context.Context, o id.Object, size int64, sum []byte, mimeType string) error {
 	_, err := database.Exec(ctx, s.q, "declare size", `
-		UPDATE transfer.objects SET intended_size = $2::bigint, size_deferred = false, sha256 = coalesce($3, sha256), mime_type = coalesce($4, mime_type),
-			writer_epoch = writer_epoch + CASE WHEN $2::bigint = 0 THEN 1 ELSE 0 END
+		WITH s AS (
+			UPDATE transfer.segments SET size = $2::bigint, epoch = epoch + CASE WHEN $2::bigint = 0 THEN 1 ELSE 0 END WHERE object = $1
+		)
+		UPDATE transfer.objects SET intended_size = $2::bigint, size_deferred = false, sha256 = coalesce($3, sha256), mime_type = coalesce($4, mime_type)
 		WHERE uid = $1`, o, size, sum, database.Null(mimeType))
 	return err
 }
@@ -250,11 +247,15 @@ func (s *Store) DeclareSize(ctx context.Context, o id.Object, size int64, sum []
 // crashed. It returns the number of writers, at most 1000.
 func (s *Store) ReleaseVolumes(ctx context.Context, after time.Duration) (int, error) {
 	charges, err := database.All[charge](ctx, s.q, "release volumes", `
-		WITH o AS (
-			UPDATE transfer.objects n SET reserved = 0, reserved_month = NULL, lease_until = NULL, writer_epoch = n.writer_epoch + 1
-			FROM (SELECT uid, reserved, reserved_month FROM transfer.objects WHERE reserved > 0 AND lease_until < clock_timestamp() - $1::interval LIMIT 1000 FOR UPDATE SKIP LOCKED) old
-			WHERE n.uid = old.uid
-			RETURNING n.reservation, old.reserved, old.reserved_month
+		WITH old AS (
+			SELECT s.uid, s.reserved, s.reserved_month, x.reservation
+			FROM transfer.segments s JOIN transfer.objects x ON x.uid = s.object
+			WHERE s.reserved > 0 AND s.lease_until < clock_timestamp() - $1::interval LIMIT 1000
+			FOR KEY SHARE OF x SKIP LOCKED FOR UPDATE OF s SKIP LOCKED
+		), o AS (
+			UPDATE transfer.segments n SET reserved = 0, reserved_month = NULL, lease_until = NULL, epoch = n.epoch + 1
+			FROM old WHERE n.uid = old.uid
+			RETURNING old.reservation, old.reserved, old.reserved_month
 		)
 		SELECT r.uid AS reservation, r.owner, r.organization, r.limits_organization, o.reserved_month AS month, 0 AS held, o.reserved
 		FROM o JOIN transfer.reservations r ON r.uid = o.reservation`, after)

@@ -16,7 +16,7 @@ import (
 )
 
 // Concatenate attaches a file that is made of complete partial uploads of the same reservation (contract 4.25), in the order of their client
-// ids, and begins to copy them. named says that the client chose the clientId of the file. The same request again returns the same object.
+// ids. It gets their segments. named says that the client chose the clientId of the file. The same request again returns the same object.
 // Errors: those of Attach; transfer.ErrPartial.
 func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.Reservation, file Attachment, named bool, partials []string) (o transfer.Object, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -30,7 +30,7 @@ func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.R
 	if err != nil {
 		return o, err
 	}
-	if err := s.content.JoinSome(ctx, uid, o.ClientID); err != nil {
+	if err := s.content.SealSome(ctx, o.UID); err != nil {
 		return o, err
 	}
 	return s.Object(ctx, caller, uid, o.ClientID)
@@ -64,13 +64,7 @@ func (s *Service) concatenate(ctx context.Context, tx *postgres.Store, r postgre
 	if o = list[0]; !created {
 		return o, transfer.ErrClientID
 	}
-	if err := tx.MakeFinal(ctx, o, partials); err != nil {
-		return o, err
-	}
-	if file.IntendedSize == 0 { // the object is complete
-		return o, nil
-	}
-	return o, s.content.JoinLater(ctx, tx, r.UID, o.ClientID)
+	return o, s.content.MakeFinal(ctx, tx, o, partials)
 }
 
 // inOrder returns the partial uploads with the client ids.
@@ -130,15 +124,4 @@ func checkRoom(r postgres.HeldReservation, known, fresh, used []transfer.Object)
 		return transfer.ErrTooManyFiles.With(fmt.Sprintf("Upload-Concat: the reservation takes %d partial uploads without a final one", transfer.MaxPartials))
 	}
 	return nil
-}
-
-// usedPartial returns a partial upload whose bytes a final one has. It is complete.
-// Errors: transfer.ErrNotFound.
-func (s *Service) usedPartial(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
-	p, err := s.store.UsedPartial(ctx, uid, clientID, s.scope(caller))
-	if err != nil {
-		return transfer.Object{}, err
-	}
-	o := transfer.Object{ClientID: clientID, Partial: true, IntendedSize: p.Size, Held: p.Size, ExpiresAt: p.Expires}
-	return o, mayManage(caller, uid, p.Creator)
 }

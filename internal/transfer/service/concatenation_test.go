@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,16 +43,16 @@ func (w *world) concatenate(replica *service.Service, c token.Caller, r id.Reser
 	return o
 }
 
-// half makes the object a of two partial uploads of one MiB. The replica that copies them stops after room bytes, which are saved.
-func (w *world) half(c token.Caller, r id.Reservation, room int64) (data []byte, o transfer.Object) {
+// half makes the object a of two partial uploads of one MiB. The replica that seals it can read room bytes, a multiple of 256 KiB.
+func (w *world) half(c token.Caller, r id.Reservation, room int64) (data []byte) {
 	w.t.Helper()
 	data = random(2 * mib)
 	names := w.partials(c, r, data[:mib], data[mib:])
-	full, _ := w.serve(fullStore{Store: w.blobs, room: room})
-	if o = w.concatenate(full, c, r, names); o.Held != room || o.Complete() {
-		w.t.Fatalf("%d bytes are copied", o.Held)
+	ailing, _ := w.serve(newAiling(w.blobs, room))
+	if o := w.concatenate(ailing, c, r, names); o.Held != room || o.Complete() {
+		w.t.Fatalf("%d bytes are sealed", o.Held)
 	}
-	return data, o
+	return data
 }
 
 // ownBytes checks that the volume has the bytes of the partial uploads once.
@@ -65,34 +66,52 @@ func (w *world) ownBytes(want int64) {
 	w.nothingReserved()
 }
 
-// mutedStore is a store that stores bytes and never says so, like that of a server that dies.
-type mutedStore struct{ blob.Store }
-
-func (s mutedStore) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
-	w, err := s.Store.Append(ctx, key, offset, size)
-	return mutedWriter{w}, err
+// ailingStore is a store of which some bytes can be read, and then none any more, like that of a server that dies.
+type ailingStore struct {
+	blob.Store
+	room *atomic.Int64
 }
 
-type mutedWriter struct{ blob.Writer }
+func newAiling(s blob.Store, room int64) ailingStore {
+	a := ailingStore{s, new(atomic.Int64)}
+	a.room.Store(room)
+	return a
+}
 
-func (w mutedWriter) Sync() (int64, error) { return 0, errors.New("the server died") }
+func (s ailingStore) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
+	r, err := s.Store.Open(ctx, key)
+	return ailingReader{r, s.room}, err
+}
 
-// TestConcatenationAfterCrashes: servers die while they copy. The job is queued with the object, what is saved counts, and nothing is lost
+type ailingReader struct {
+	blob.Reader
+	room *atomic.Int64
+}
+
+func (r ailingReader) Read(p []byte) (int, error) {
+	left := r.room.Load()
+	if left <= 0 {
+		return 0, blob.ErrAway
+	}
+	n, err := r.Reader.Read(p[:min(int64(len(p)), left)])
+	r.room.Add(-int64(n))
+	return n, err
+}
+
+// TestConcatenationAfterCrashes: servers die while they seal. The job is queued with the object, what is saved counts, and nothing is lost
 // or doubled.
 func TestConcatenationAfterCrashes(t *testing.T) {
 	t.Parallel()
 	w, c, r := newReservation(t)
-	data, _ := w.half(c, r, mib+1000)
-	if n := w.count(`SELECT count(*) FROM public.river_job WHERE kind = 'transfer_join_parts'`); n != 1 {
+	data := w.half(c, r, mib)
+	if n := w.count(`SELECT count(*) FROM public.river_job WHERE kind = 'transfer_seal'`); n != 1 {
 		t.Errorf("%d jobs are queued", n)
 	}
 	w.ownBytes(2 * mib)
-	_, dying := w.serve(mutedStore{w.blobs})
-	if err := dying.JoinSome(t.Context(), r, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if held := w.held(c, r); held != mib+1000 {
-		t.Errorf("%d bytes are held that no Sync has reported", held)
+	_, dying := w.serve(newAiling(w.blobs, 0))
+	w.seal(dying, c, r)
+	if held := w.held(c, r); held != mib {
+		t.Errorf("%d bytes are sealed that nobody has read", held)
 	}
 	if _, err := w.Confirm(t.Context(), c, r); !errors.Is(err, transfer.ErrJoining) {
 		t.Errorf("the confirm got %v", err)
@@ -104,21 +123,20 @@ func TestConcatenationAfterCrashes(t *testing.T) {
 	if found, _ := w.fsck(); len(found) > 0 {
 		t.Errorf("fsck found %v", found)
 	}
-	w.exec(`UPDATE transfer.objects SET lease_until = clock_timestamp() - interval '1 s'`)
 	w.wantJoined(c, r, data)
 	w.exec(`UPDATE transfer.discarded_objects SET busy_until = NULL`)
 	if err := w.content.PurgeBytes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.blobsLeft(); n != 1 {
-		t.Errorf("%d objects are stored", n)
+	if n := w.blobsLeft(); n != 2 {
+		t.Errorf("%d segments are stored", n)
 	}
 	if n := w.count(`SELECT count(*) FROM transfer.objects`); n != 1 {
 		t.Errorf("%d rows stay", n)
 	}
 }
 
-// TestConcatenationOnReplicas: of parallel requests and jobs of two replicas one copies at a time.
+// TestConcatenationOnReplicas: of parallel requests and jobs of two replicas one seals at a time.
 func TestConcatenationOnReplicas(t *testing.T) {
 	t.Parallel()
 	w, c, r := newReservation(t)
@@ -132,10 +150,11 @@ func TestConcatenationOnReplicas(t *testing.T) {
 			if i%2 == 0 {
 				replica = second
 			}
-			if _, err := replica.Concatenate(t.Context(), c, r, service.Attachment{ClientID: "a", Name: "a.bin", Concat: "final;x"}, true, names); err != nil {
+			o, err := replica.Concatenate(t.Context(), c, r, service.Attachment{ClientID: "a", Name: "a.bin", Concat: "final;x"}, true, names)
+			if err != nil {
 				t.Error(err)
 			}
-			if err := files.JoinSome(t.Context(), r, "a"); err != nil {
+			if err := files.SealSome(t.Context(), o.UID); err != nil {
 				t.Error(err)
 			}
 		})
@@ -147,44 +166,23 @@ func TestConcatenationOnReplicas(t *testing.T) {
 	}
 }
 
-// TestConcatenationLosesItsCopy: a store that lacks what is copied gets it again.
-func TestConcatenationLosesItsCopy(t *testing.T) {
-	t.Parallel()
-	w, c, r := newReservation(t)
-	data, o := w.half(c, r, mib+1000)
-	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o.UID)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.content.JoinSome(t.Context(), r, "a"); err != nil {
-		t.Fatal(err)
-	}
-	if held := w.held(c, r); held != 0 {
-		t.Errorf("%d bytes are held of nothing", held)
-	}
-	w.ownBytes(2 * mib)
-	w.exec(`UPDATE transfer.objects SET lease_until = NULL`)
-	w.wantJoined(c, r, data)
-}
-
-// TestConcatenationLosesAPartialUpload: what cannot be copied is never delivered. The client deletes the file and sends it again.
+// TestConcatenationLosesAPartialUpload: what cannot be read is never delivered. The client deletes the file and sends it again.
 func TestConcatenationLosesAPartialUpload(t *testing.T) {
 	t.Parallel()
 	w, c, r := newReservation(t)
-	w.half(c, r, 1000)
+	w.half(c, r, mib)
 	lost, err := w.Object(t.Context(), c, r, "p1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(lost.UID)); err != nil {
+	if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(lost.UID))); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.content.JoinSome(t.Context(), r, "a"); err != nil {
-		t.Fatal(err)
-	}
+	w.seal(w.content, c, r)
 	if _, err := w.Confirm(t.Context(), c, r); !errors.Is(err, transfer.ErrUnconfirmable) {
 		t.Errorf("the confirm got %v", err)
 	}
-	w.ownBytes(0)
+	w.ownBytes(mib) // of the other one
 	if err := w.DeleteObject(t.Context(), c, r, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -200,40 +198,40 @@ func TestConcatenationLosesAPartialUpload(t *testing.T) {
 	w.wantJoined(c, r, data)
 }
 
-// gatedStore is a store whose Writers wait for the gate. It tells when the first one waits.
+// gatedStore is a store whose Readers wait for the gate. It tells when the first one waits.
 type gatedStore struct {
 	blob.Store
 	gate, waiting chan struct{}
 	once          *sync.Once
 }
 
-func (s gatedStore) Append(ctx context.Context, key blob.Key, offset, size int64) (blob.Writer, error) {
-	w, err := s.Store.Append(ctx, key, offset, size)
-	return gatedWriter{w, s}, err
+func (s gatedStore) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
+	r, err := s.Store.Open(ctx, key)
+	return gatedReader{r, s}, err
 }
 
-type gatedWriter struct {
-	blob.Writer
+type gatedReader struct {
+	blob.Reader
 	s gatedStore
 }
 
-func (w gatedWriter) Write(p []byte) (int, error) {
-	w.s.once.Do(func() { close(w.s.waiting) })
-	<-w.s.gate
-	return w.Writer.Write(p)
+func (r gatedReader) Read(p []byte) (int, error) {
+	r.s.once.Do(func() { close(r.s.waiting) })
+	<-r.s.gate
+	return r.Reader.Read(p)
 }
 
-// TestConcatenationBesideDeletion deletes a final upload while it is copied: nothing stays charged or stored.
+// TestConcatenationBesideDeletion deletes a final upload while it is sealed: nothing stays charged or stored.
 func TestConcatenationBesideDeletion(t *testing.T) {
 	t.Parallel()
 	w, c, r := newReservation(t)
 	data := random(2 * mib)
 	names := w.partials(c, r, data[:mib], data[mib:])
 	store := gatedStore{w.blobs, make(chan struct{}), make(chan struct{}), new(sync.Once)}
-	copying, files := w.serve(store)
+	sealing, files := w.serve(store)
 	made := make(chan error, 1)
 	go func() {
-		_, err := copying.Concatenate(t.Context(), c, r, service.Attachment{ClientID: "a", Name: "a.bin", Concat: "final;x"}, true, names)
+		_, err := sealing.Concatenate(t.Context(), c, r, service.Attachment{ClientID: "a", Name: "a.bin", Concat: "final;x"}, true, names)
 		made <- err
 	}()
 	<-store.waiting
@@ -248,7 +246,7 @@ func TestConcatenationBesideDeletion(t *testing.T) {
 	if err := w.DeleteObject(t.Context(), c, r, "a"); err != nil {
 		t.Fatal(err)
 	}
-	if err := files.PurgeBytes(t.Context()); err != nil { // stops the copy
+	if err := files.PurgeBytes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	close(store.gate)
@@ -271,7 +269,7 @@ func TestConcatenationInAnotherMonth(t *testing.T) {
 	w, c, r := newReservation(t)
 	data := random(3000)
 	first := w.partials(c, r, data[:1000])
-	w.exec(`UPDATE transfer.object_charges SET month = month - interval '1 month'`)
+	w.exec(`UPDATE transfer.segment_charges SET month = month - interval '1 month'`)
 	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held) SELECT subject, month - interval '1 month', kind, 1000 FROM transfer.volumes`)
 	w.exec(`UPDATE transfer.volumes SET held = held - 1000 WHERE month = (SELECT max(month) FROM transfer.volumes)`)
 	if _, _, err := w.BeginUpload(t.Context(), c, r, service.Attachment{ClientID: "last", Name: "unnamed", IntendedSize: 2000, Partial: true}); err != nil {
@@ -283,7 +281,7 @@ func TestConcatenationInAnotherMonth(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	for _, bytes := range []int64{1000, 2000} {
-		if n := w.count(`SELECT count(*) FROM transfer.object_charges WHERE object = $1 AND bytes = $2`, o.UID, bytes); n != 1 {
+		if n := w.count(`SELECT count(*) FROM transfer.segment_charges c JOIN transfer.segments s ON s.uid = c.segment WHERE s.object = $1 AND c.bytes = $2`, o.UID, bytes); n != 1 {
 			t.Errorf("%d charges of %d bytes", n, bytes)
 		}
 	}

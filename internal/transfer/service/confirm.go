@@ -39,7 +39,7 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 		return err
 	})
 	if errors.Is(err, transfer.ErrJoining) {
-		if failure := s.joinSome(ctx, uid); failure != nil {
+		if failure := s.sealSome(ctx, uid); failure != nil {
 			err = failure
 		}
 	}
@@ -49,14 +49,14 @@ func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reser
 	return d.Transfer, s.streamDelivered(ctx, d), nil
 }
 
-// joinSome joins parts of one object that the confirm waits for. The client repeats the confirm.
+// sealSome seals one object that the confirm waits for. The client repeats the confirm.
 // Errors: transfer.ErrMIMEType.
-func (s *Service) joinSome(ctx context.Context, r id.Reservation) error {
+func (s *Service) sealSome(ctx context.Context, r id.Reservation) error {
 	incomplete, err := s.store.IncompleteObjects(ctx, r, 1)
 	if err != nil || len(incomplete) == 0 {
 		return err
 	}
-	return s.content.JoinSome(ctx, r, incomplete[0].ClientID)
+	return s.content.SealSome(ctx, incomplete[0].UID)
 }
 
 // delivered is a new transfer with its first objects, up to position last.
@@ -84,7 +84,7 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if err := s.checkConfirmable(ctx, tx, r); err != nil {
 		return d, err
 	}
-	refund, err := s.content.DeletePartials(ctx, tx, r.UID, id.Object{}) // no final upload has named them
+	refund, err := s.content.DeletePartials(ctx, tx, r.UID) // those without a final upload, and the names of the others
 	if err != nil {
 		return d, err
 	}
@@ -180,7 +180,7 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	}
 	var joining []string
 	for _, o := range incomplete {
-		if o.InParts == o.IntendedSize {
+		if o.Segmented && o.InSegments == o.IntendedSize {
 			joining = append(joining, fmt.Sprintf("objects: the parts of %s are all held, %d of %d bytes are joined", o.ClientID, o.Held, o.IntendedSize))
 			continue
 		}

@@ -26,8 +26,8 @@ func attachDeferred(w *world, c token.Caller, r id.Reservation) transfer.Object 
 }
 
 // open returns a request part of as many bytes as data has, which does not say how many.
-func openPart(data []byte, offset int64) content.Part {
-	return content.Part{Offset: offset, Length: -1, Size: -1, BodyLength: -1, Body: &body{Reader: bytes.NewReader(data)}}
+func openPart(data []byte, offset int64) content.Write {
+	return content.Write{Offset: offset, Length: -1, Size: -1, BodyLength: -1, Body: &body{Reader: bytes.NewReader(data)}}
 }
 
 // TestDeferredSizeBecomesKnown ends an object of unknown size in each way: with a size before its last bytes, with the last bytes, with
@@ -35,11 +35,11 @@ func openPart(data []byte, offset int64) content.Part {
 func TestDeferredSizeBecomesKnown(t *testing.T) {
 	t.Parallel()
 	data := []byte("0123456789")
-	rest := func() content.Part { return openPart(data[4:], 4) }
+	rest := func() content.Write { return openPart(data[4:], 4) }
 	last, sized, late, early := rest(), rest(), openPart(nil, 10), openPart(nil, 4)
 	last.Last, sized.Size, late.Last, early.Size = true, 10, true, 10
 	whole, ranged := content.WholeObject(-1, &body{Reader: bytes.NewReader(data)}), part(data[4:], 4, 10)
-	for name, parts := range map[string][]content.Part{
+	for name, parts := range map[string][]content.Write{
 		"last bytes": {last}, "size with bytes": {sized}, "end without bytes": {rest(), late}, "size without bytes": {early, rest()},
 		"whole of unknown length": {whole}, "range": {ranged},
 	} {
@@ -91,7 +91,7 @@ func TestDeferredSizeIsBounded(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	long := content.Part{Offset: 4, Length: o.IntendedSize, Size: -1, BodyLength: o.IntendedSize, Body: &body{Reader: bytes.NewReader(nil)}}
+	long := content.Write{Offset: 4, Length: o.IntendedSize, Size: -1, BodyLength: o.IntendedSize, Body: &body{Reader: bytes.NewReader(nil)}}
 	var bad *transfer.OffsetError
 	if _, err := w.Upload(t.Context(), c, r, "a", long); !errors.As(err, &bad) || bad.Problem != transfer.SizeExceeded {
 		t.Errorf("a part beyond the limit: %v", err)

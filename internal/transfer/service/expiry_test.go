@@ -40,6 +40,7 @@ func TestPurgeContinuesInFurtherRuns(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) SELECT gen_random_uuid(), now() FROM generate_series(1, 25)`)
+	w.exec(`INSERT INTO transfer.segments (uid, object, number, size) SELECT object, object, 1, 1 FROM transfer.discarded_objects`)
 	run := &shortening{Context: t.Context()}
 	bucket := &slowBucket{Store: w.blobs, elapse: func(d time.Duration) { run.left -= d }}
 	_, files := w.serve(bucket)
@@ -78,6 +79,7 @@ func TestPurgeAfterPanic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.discarded_objects (object, discarded_at) VALUES (gen_random_uuid(), now())`)
+	w.exec(`INSERT INTO transfer.segments (uid, object, number, size) SELECT object, object, 1, 1 FROM transfer.discarded_objects`)
 	_, files := w.serve(&brokenBucket{Store: w.blobs})
 	func() {
 		defer func() { _ = recover() }()

@@ -35,7 +35,7 @@ func (w *world) stored(data []byte) id.Object {
 // put writes bytes to the blob store without a row.
 func (w *world) put(o id.Object, data []byte, finish bool) {
 	w.t.Helper()
-	ctx, key := w.t.Context(), blob.ObjectKey(o)
+	ctx, key := w.t.Context(), blob.SegmentKey(id.Segment(o))
 	writer, err := w.blobs.Append(ctx, key, 0, int64(len(data)))
 	if err != nil {
 		w.t.Fatal(err)
@@ -76,12 +76,12 @@ func TestFsck(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", part(random(400), 0, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	w.exec(`UPDATE transfer.objects SET lease_until = NULL`) // else the lease counts as held for another second
+	w.exec(`UPDATE transfer.segments SET lease_until = NULL`) // else the lease counts as held for another second
 	if found, result := w.fsck(); len(found) != 0 || result.Objects != 5 || result.Bytes != 103_100 || result.SweepOff {
 		t.Errorf("findings in an intact store: %v %+v", found, result)
 	}
 	for _, o := range []id.Object{lost, damaged, short} {
-		if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+		if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(o))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestFsck(t *testing.T) {
 	if err := w.db.Pool.QueryRow(t.Context(), `SELECT uid FROM transfer.objects WHERE reservation = $1`, r).Scan(&partial); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(partial)); err != nil {
+	if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(partial))); err != nil {
 		t.Fatal(err)
 	}
 	w.put(partial, random(399), false)
@@ -123,15 +123,15 @@ func TestFsckFinishes(t *testing.T) {
 	w.mailbox()
 	data := random(5000)
 	o := w.stored(data)
-	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+	if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(o))); err != nil {
 		t.Fatal(err)
 	}
 	w.put(o, data, false)
-	w.exec(`UPDATE transfer.objects SET lease_until = NULL`)
+	w.exec(`UPDATE transfer.segments SET lease_until = NULL`)
 	if found, _ := w.fsck(); len(found) != 0 {
 		t.Errorf("%v", found)
 	}
-	reader, err := w.blobs.Open(t.Context(), blob.ObjectKey(o))
+	reader, err := w.blobs.Open(t.Context(), blob.SegmentKey(id.Segment(o)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestSweepStaysOffAfterARestore(t *testing.T) {
 	ctx := t.Context()
 	held := func(o id.Object) bool {
 		t.Helper()
-		_, err := w.blobs.Held(ctx, blob.ObjectKey(o))
+		_, err := w.blobs.Held(ctx, blob.SegmentKey(id.Segment(o)))
 		if err != nil && !errors.Is(err, blob.ErrNotFound) {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 			if err := w.db.Pool.QueryRow(t.Context(), `SELECT uid FROM transfer.objects WHERE reservation = $1`, r).Scan(&o); err != nil {
 				t.Fatal(err)
 			}
-			if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o)); err != nil {
+			if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(o))); err != nil {
 				t.Fatal(err)
 			}
 			if finished {
@@ -322,7 +322,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 			if _, err := w.Upload(t.Context(), c, r, "a", part(data[400:], 400, 1000)); !errors.As(err, &gap) || gap.Held != 0 {
 				t.Fatalf("going on: %v, want to be told to start over", err)
 			}
-			if n := w.count(`SELECT held + reserved FROM transfer.objects WHERE reservation = $1`, r); n != 0 {
+			if n := w.count(`SELECT o.held + s.held + s.reserved FROM transfer.objects o JOIN transfer.segments s ON s.object = o.uid WHERE o.reservation = $1`, r); n != 0 {
 				t.Errorf("%d bytes held or reserved", n)
 			}
 			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volumes`); n != w.metadata() {

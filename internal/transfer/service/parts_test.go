@@ -17,19 +17,20 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 const mib = 1 << 20
 
 // inParts returns a request part with all bytes of a part of an object.
-func inParts(number int, data []byte) content.Part {
+func inParts(number int, data []byte) content.Write {
 	in := whole(data)
 	in.Number, in.Restart = number, false
 	return in
 }
 
 // resumed returns a request part with the bytes of a part of an object from an offset on.
-func resumed(number int, data []byte, offset int) content.Part {
+func resumed(number int, data []byte, offset int) content.Write {
 	in := part(data[offset:], int64(offset), int64(len(data)))
 	in.Number = number
 	return in
@@ -55,9 +56,7 @@ func (w *world) wantJoined(c token.Caller, r id.Reservation, data []byte) {
 	w.t.Helper()
 	var o transfer.Object
 	poll.Until(w.t, "the parts are joined", func() bool {
-		if err := w.content.JoinSome(w.t.Context(), r, "a"); err != nil {
-			w.t.Fatal(err)
-		}
+		w.seal(w.content, c, r)
 		var err error
 		if o, err = w.Object(w.t.Context(), c, r, "a"); err != nil {
 			w.t.Fatal(err)
@@ -73,25 +72,54 @@ func (w *world) wantJoined(c token.Caller, r id.Reservation, data []byte) {
 	if err := w.content.PurgeBytes(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
-	poll.Until(w.t, "the object is finished", func() bool {
-		stored, err := w.blobs.Open(w.t.Context(), blob.ObjectKey(o.UID))
-		if err != nil {
-			return false
-		}
-		defer stored.Close()
-		got, err := io.ReadAll(stored)
-		if err != nil || !bytes.Equal(got, data) {
-			w.t.Errorf("%d other bytes are stored: %v", len(got), err)
-		}
-		return true
-	})
-	if left := w.count(`SELECT count(*) FROM transfer.object_parts`); left != 0 {
-		w.t.Errorf("%d rows of parts stay", left)
+	var got []byte
+	for _, g := range w.segments(o.UID) {
+		poll.Until(w.t, "the segment is finished", func() bool {
+			stored, err := w.blobs.Open(w.t.Context(), blob.SegmentKey(g))
+			if err != nil {
+				return false
+			}
+			defer stored.Close()
+			bytes, err := io.ReadAll(stored)
+			if err != nil {
+				w.t.Error(err)
+			}
+			got = append(got, bytes...)
+			return true
+		})
+	}
+	if !bytes.Equal(got, data) {
+		w.t.Errorf("%d other bytes are stored", len(got))
 	}
 	w.nothingReserved()
 	if held, charged := w.count(`SELECT held FROM transfer.objects`), w.count(`SELECT sum(held) FROM transfer.volumes`); held+w.metadata() != charged {
 		w.t.Errorf("%d bytes are held, %d are charged", held, charged)
 	}
+}
+
+// seal seals the object a as a request that waits for it, on a replica.
+func (w *world) seal(replica *content.Service, c token.Caller, r id.Reservation) {
+	w.t.Helper()
+	o, err := w.Object(w.t.Context(), c, r, "a")
+	if err == nil {
+		err = replica.SealSome(w.t.Context(), o.UID)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// segments returns the segments of an object, in order.
+func (w *world) segments(o id.Object) (uids []id.Segment) {
+	w.t.Helper()
+	list, err := postgres.New(w.db).Segments(w.t.Context(), o)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, g := range list {
+		uids = append(uids, g.UID)
+	}
+	return uids
 }
 
 // TestPartsAtOnce writes all parts at the same time, on two replicas.
@@ -192,7 +220,7 @@ func TestPartsAndStreamExclude(t *testing.T) {
 	w, c, r := newReservation(t)
 	data := random(mib + 1)
 	w.plan(c, r, data)
-	for name, in := range map[string]content.Part{"whole": whole(data), "range": part(data, 0, int64(len(data)))} {
+	for name, in := range map[string]content.Write{"whole": whole(data), "range": part(data, 0, int64(len(data)))} {
 		if _, err := w.Upload(t.Context(), c, r, "a", in); !errors.Is(err, transfer.ErrOtherWay) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -243,8 +271,8 @@ func TestPartsBesideDeletion(t *testing.T) {
 	if err := w.blobs.List(t.Context(), func(blob.Info) error { stored++; return nil }); err != nil || stored > 0 {
 		t.Errorf("%d objects stay stored, %v", stored, err)
 	}
-	if left := w.count(`SELECT count(*) FROM transfer.object_parts`); left != 0 {
-		t.Errorf("%d rows of parts stay", left)
+	if left := w.count(`SELECT count(*) FROM transfer.segments`); left != 0 {
+		t.Errorf("%d rows of segments stay", left)
 	}
 }
 
@@ -260,10 +288,10 @@ func TestPartsOfAVanishedServer(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { _, err := w.Upload(ctx, c, r, "a", in); ended <- err }()
 	<-b.waiting
-	if reserved := w.count(`SELECT sum(reserved) FROM transfer.object_parts`); reserved != mib {
+	if reserved := w.count(`SELECT sum(reserved) FROM transfer.segments`); reserved != mib {
 		t.Errorf("%d bytes are reserved", reserved)
 	}
-	w.exec(`UPDATE transfer.object_parts SET writer_epoch = 7, lease_until = clock_timestamp() - interval '61 s'`) // as if this server had died
+	w.exec(`UPDATE transfer.segments SET epoch = 7, lease_until = clock_timestamp() - interval '61 s'`) // as if this server had died
 	die()
 	b.next <- io.ErrUnexpectedEOF
 	if err := <-ended; err == nil {
@@ -281,13 +309,15 @@ func TestPartsOfAVanishedServer(t *testing.T) {
 	w.wantJoined(c, r, data)
 }
 
-// TestPartsLost: when the store has lost the bytes of parts, the object starts over and can be planned again.
+// TestPartsLost: a part whose bytes the store has lost starts over, and with it what is known of the object's bytes. The others stay.
 func TestPartsLost(t *testing.T) {
 	t.Parallel()
 	w, c, r := newReservation(t)
 	data := random(3 * mib)
 	w.plan(c, r, data)
+	mustUpload(w, c, r, "a", inParts(1, piece(data, 1)))
 	mustUpload(w, c, r, "a", inParts(2, piece(data, 2)))
+	poll.Until(t, "two parts are sealed", func() bool { w.seal(w.content, c, r); return w.held(c, r) == 2*mib })
 	in := part(piece(data, 3)[:2000], 0, mib)
 	in.Number = 3
 	mustUpload(w, c, r, "a", in)
@@ -295,26 +325,33 @@ func TestPartsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.blobs.Delete(t.Context(), blob.ObjectKey(o.UID)); err != nil {
-		t.Fatal(err)
+	lose := func(number int) {
+		t.Helper()
+		if err := w.blobs.Delete(t.Context(), blob.SegmentKey(o.Segment(number))); err != nil {
+			t.Fatal(err)
+		}
 	}
+	lose(3)
 	var bad *transfer.OffsetError
 	if _, err := w.Upload(t.Context(), c, r, "a", resumed(3, piece(data, 3), 2000)); !errors.As(err, &bad) || bad.Problem != transfer.OffsetLost {
-		t.Fatalf("a part of a lost object: %v", err)
+		t.Fatalf("a part that is lost: %v", err)
 	}
-	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != w.metadata() {
-		t.Errorf("%d bytes of nothing stay charged", held)
+	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 2*mib+w.metadata() {
+		t.Errorf("%d bytes are charged", held)
 	}
-	if _, err := w.Parts(t.Context(), c, r, "a"); !errors.Is(err, transfer.ErrNotFound) {
-		t.Errorf("the plan stays: %v", err)
+	lose(1)
+	if _, err := w.Upload(t.Context(), c, r, "a", inParts(3, piece(data, 3))); err != nil {
+		t.Fatal(err)
 	}
-	w.exec(`UPDATE transfer.objects SET lease_until = NULL`) // else the client waits for a run of join that began before the loss
-	if _, made, err := w.PlanParts(t.Context(), c, r, "a", mib); err != nil || !made {
-		t.Fatalf("%t, %v", made, err)
+	poll.Until(t, "the loss is found", func() bool {
+		w.seal(w.content, c, r)
+		p, err := w.Parts(t.Context(), c, r, "a")
+		return err == nil && len(p.Parts) == 2 && p.Joined == 0
+	})
+	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 2*mib+w.metadata() {
+		t.Errorf("%d bytes are charged", held)
 	}
-	for n := 1; n <= 3; n++ {
-		mustUpload(w, c, r, "a", inParts(n, piece(data, n)))
-	}
+	mustUpload(w, c, r, "a", inParts(1, piece(data, 1)))
 	w.wantJoined(c, r, data)
 }
 

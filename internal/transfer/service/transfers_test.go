@@ -163,7 +163,7 @@ func TestExpiry(t *testing.T) {
 	if err != nil || left.State != transfer.Expired || len(left.Objects) != 0 || left.ObjectCount != 2 || left.TotalBytes != 3 {
 		t.Errorf("left %+v, %v", left, err)
 	}
-	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.object_charges)`); n != 0 {
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.objects) + (SELECT count(*) FROM transfer.segment_charges)`); n != 0 {
 		t.Errorf("%d objects and charges are left", n)
 	}
 	w.clock.Advance(91 * 24 * time.Hour)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -37,32 +36,28 @@ func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.R
 func (s *Service) LifeLeft(o transfer.Object) time.Duration { return max(0, o.ExpiresAt.Sub(s.now())) }
 
 // SettledObject returns one object of a reservation, after it has ended a request of this process that writes it. So the next request can
-// go on at the bytes held (contract 4.12). Of a partial upload that a final one has used it returns that it is complete.
+// go on at the bytes held (contract 4.12).
 // Errors: transfer.ErrNotFound.
 func (s *Service) SettledObject(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (transfer.Object, error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
-	switch {
-	case errors.Is(err, transfer.ErrNotFound):
-		return s.usedPartial(ctx, caller, uid, clientID)
-	case err == nil && !o.Concatenated && s.content.Settle(ctx, o.UID): // the copy of partial uploads goes on
+	if err == nil && !o.Segmented && s.content.Settle(ctx, o) {
 		return s.Object(ctx, caller, uid, clientID)
 	}
 	return o, err
 }
 
-// Upload writes one request's part of an object of an open reservation, for the holder of the reservation's token or its
+// Upload writes what one request brings of an object of an open reservation, for the holder of the reservation's token or its
 // creator.
-// Errors: those of content.Service.Upload; transfer.ErrNotFound for any other caller.
-func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, in content.Part) (transfer.Object, error) {
-	return s.content.Upload(ctx, s.target(caller, uid, clientID), in)
+// Errors: those of content.Service.Write; transfer.ErrNotFound for any other caller.
+func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, in content.Write) (content.State, error) {
+	return s.content.Write(ctx, s.target(caller, uid, clientID), in)
 }
 
 func (s *Service) target(caller token.Caller, uid id.Reservation, clientID string) content.Target {
 	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller), Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
 }
 
-// PlanParts makes an object one that is uploaded in parts, and reports whether it was none. A partSize of 0 lets the server choose. An
-// object that has a plan keeps it.
+// PlanParts plans an object in parts. A partSize of 0 lets the server choose. made is false when a plan exists, which stays.
 // Errors: those of content.Service.PlanParts.
 func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, partSize int64) (p transfer.Plan, made bool, err error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
@@ -80,7 +75,7 @@ func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Res
 }
 
 // Parts returns the plan of an object that is uploaded in parts, with the parts that have begun.
-// While the parts are all held and not joined, each call joins some.
+// While the parts are all held and not sealed, each call seals some.
 // Errors: transfer.ErrNotFound, also for an object in one stream; transfer.ErrMIMEType.
 func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string) (p transfer.Plan, err error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
@@ -90,35 +85,32 @@ func (s *Service) Parts(ctx context.Context, caller token.Caller, uid id.Reserva
 	if o.PartSize == 0 {
 		return p, transfer.ErrNotFound
 	}
-	held, err := s.store.Parts(ctx, o.UID)
+	segments, err := s.store.Segments(ctx, o.UID)
 	if err != nil {
 		return p, err
 	}
-	if len(held) == o.PartCount() {
-		if err := s.content.JoinSome(ctx, uid, clientID); err != nil {
+	held := int64(0)
+	for _, g := range segments {
+		held += g.Held
+	}
+	if !o.Complete() && held == o.IntendedSize {
+		if err := s.content.SealSome(ctx, o.UID); err != nil {
+			return p, err
+		}
+		if o, err = s.Object(ctx, caller, uid, clientID); err != nil {
 			return p, err
 		}
 	}
-	if o, err = s.Object(ctx, caller, uid, clientID); err != nil { // after its parts, whose rows go when it is complete
-		return p, err
-	}
-	return planOf(o, held), nil
+	return planOf(o, segments), nil
 }
 
 // planOf returns the plan of an object and the parts of it that have begun.
-func planOf(o transfer.Object, held []postgres.HeldPart) transfer.Plan {
+func planOf(o transfer.Object, segments []postgres.Segment) transfer.Plan {
 	p := transfer.Plan{PartSize: o.PartSize, Count: o.PartCount(), Size: o.IntendedSize, Joined: o.Held, SHA256: o.SHA256}
-	add := func(number int, bytes int64) {
-		p.Parts = append(p.Parts, transfer.Part{Number: number, Offset: int64(number-1) * o.PartSize, Size: o.PartLength(number), Held: bytes})
-	}
-	if o.Complete() {
-		for number := 1; number <= p.Count; number++ {
-			add(number, o.PartLength(number))
+	for _, g := range segments {
+		if g.Held > 0 {
+			p.Parts = append(p.Parts, transfer.Part{Number: g.Number, Offset: int64(g.Number-1) * o.PartSize, Size: g.Size, Held: g.Held})
 		}
-		return p
-	}
-	for _, h := range held {
-		add(h.Number, h.Held)
 	}
 	return p
 }

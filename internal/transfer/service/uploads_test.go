@@ -71,7 +71,7 @@ func TestUploadRanges(t *testing.T) {
 	mustUpload(w, c, r, "a", part(data[:4], 0, 10))
 	negative := part(data[:4], 0, 10)
 	negative.Offset = -1
-	for name, in := range map[string]content.Part{
+	for name, in := range map[string]content.Write{
 		"again": part(data[:4], 0, 10), "gap": part(data[6:], 6, 10), "other total": part(data[4:8], 4, 9), "negative": negative,
 	} {
 		_, err := w.Upload(t.Context(), c, r, "a", in)
@@ -90,7 +90,7 @@ func TestUploadRanges(t *testing.T) {
 	}
 }
 
-func mustUpload(w *world, caller token.Caller, r id.Reservation, clientID string, in content.Part) {
+func mustUpload(w *world, caller token.Caller, r id.Reservation, clientID string, in content.Write) {
 	w.t.Helper()
 	if _, err := w.Upload(w.t.Context(), caller, r, clientID, in); err != nil {
 		w.t.Fatal(err)
@@ -243,7 +243,7 @@ func TestWriterOfAnotherReplicaWins(t *testing.T) {
 		_, err := other.Upload(t.Context(), c, r, "a", whole(data))
 		overtaking <- err
 	}()
-	poll.Until(w.t, "the second writer has the lease", func() bool { return w.count(`SELECT max(writer_epoch) FROM transfer.objects`) == 2 })
+	poll.Until(w.t, "the second writer has the lease", func() bool { return w.count(`SELECT max(epoch) FROM transfer.segments`) == 2 })
 	b.next <- io.ErrUnexpectedEOF // the first writer flushes and learns that its lease is lost
 	if err := <-failed; !errors.Is(err, transfer.ErrOvertaken) {
 		t.Errorf("the first writer got %v", err)

@@ -20,7 +20,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 		run  func(w *world, stranger token.Caller, r id.Reservation) error
 	}{
 		"a reservation is cancelled": {
-			`SELECT FROM transfer.object_charges FOR KEY SHARE`,
+			`SELECT FROM transfer.segment_charges FOR KEY SHARE`,
 			func(w *world, stranger token.Caller, r id.Reservation) error {
 				return w.CancelReservation(context.Background(), stranger, r)
 			},

@@ -285,7 +285,7 @@ func (w *world) attach(caller token.Caller, r id.Reservation, clientID string, s
 }
 
 // upload uploads to the object a in a goroutine of its own. The channel gets its error.
-func (w *world) upload(caller token.Caller, r id.Reservation, in content.Part) <-chan error {
+func (w *world) upload(caller token.Caller, r id.Reservation, in content.Write) <-chan error {
 	ended := make(chan error, 1)
 	go func() {
 		_, err := w.Upload(w.t.Context(), caller, r, "a", in)
@@ -305,12 +305,12 @@ func (w *world) held(caller token.Caller, r id.Reservation) int64 {
 }
 
 // whole returns a request part with a whole object.
-func whole(data []byte) content.Part {
+func whole(data []byte) content.Write {
 	return content.WholeObject(int64(len(data)), &body{Reader: bytes.NewReader(data)})
 }
 
 // part returns a request part with data at offset of total bytes.
-func part(data []byte, offset, total int64) content.Part {
+func part(data []byte, offset, total int64) content.Write {
 	r := transfer.ContentRange{First: offset, Last: offset + int64(len(data)) - 1, Total: total}
 	return content.RangeOfObject(r, int64(len(data)), &body{Reader: bytes.NewReader(data)})
 }
@@ -332,7 +332,7 @@ func newSlowBody(data []byte) *slowBody {
 }
 
 // slowly returns a request part that announces data and sends the bytes of first, and its body.
-func slowly(first, data []byte) (content.Part, *slowBody) {
+func slowly(first, data []byte) (content.Write, *slowBody) {
 	b, in := newSlowBody(first), whole(data)
 	in.Body = b
 	return in, b

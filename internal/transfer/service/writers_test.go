@@ -95,7 +95,7 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	w.attach(c, r, "a", 6)
 	const rest = 500 * time.Millisecond
 	began := time.Now()
-	w.exec(`UPDATE transfer.objects SET writer_epoch = 1, lease_until = clock_timestamp() + $1::interval`, rest) // by another replica
+	w.exec(`INSERT INTO transfer.segments (uid, object, number, size, epoch, lease_until) SELECT uid, uid, 1, 6, 1, clock_timestamp() + $1::interval FROM transfer.objects`, rest) // by another replica
 	b := newSlowBody([]byte("abc"))
 	in := whole(nil)
 	in.BodyLength, in.Body = 6, b
@@ -108,22 +108,22 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	if waited := time.Since(began); waited < rest {
 		t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
 	}
-	if w.count(`SELECT count(*) FROM transfer.objects WHERE lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '5 s'`) != 1 {
+	if w.count(`SELECT count(*) FROM transfer.segments WHERE lease_until BETWEEN clock_timestamp() AND clock_timestamp() + interval '5 s'`) != 1 {
 		t.Error("the writer's lease is not one by Postgres's clock")
 	}
 	b.next <- io.ErrUnexpectedEOF
 	if err := <-done; !errors.Is(err, transfer.ErrBodyLength) {
 		t.Errorf("the writer got %v", err)
 	}
-	w.exec(`UPDATE transfer.objects SET reserved = 3, lease_until = clock_timestamp() - interval '59 s'`)
+	w.exec(`UPDATE transfer.segments SET reserved = 3, lease_until = clock_timestamp() - interval '59 s'`)
 	for _, want := range []int64{3, 0} {
 		if err := w.content.ReleaseVolumes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.count(`SELECT reserved FROM transfer.objects`); got != want {
+		if got := w.count(`SELECT reserved FROM transfer.segments`); got != want {
 			t.Errorf("%d bytes are reserved, want %d", got, want)
 		}
-		w.exec(`UPDATE transfer.objects SET lease_until = clock_timestamp() - interval '61 s'`)
+		w.exec(`UPDATE transfer.segments SET lease_until = clock_timestamp() - interval '61 s'`)
 	}
 }
 

@@ -1,0 +1,123 @@
+// Leases: who may write a segment, encrypt it, or compute the sums of an object. In this process and between replicas.
+
+package content
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// leases holds the leases of this process. A newer holder stops the older one and waits for it, which is faster than waiting for its lease to
+// expire. Between processes, the epoch and the time in a row do the same (contract 4.12). The zero value is ready to use.
+type leases struct {
+	mu      sync.Mutex
+	holders map[any]*lease // by id.Segment, or by id.Object of which sums are computed
+}
+
+// lease is the right of one goroutine to work on the bytes of a segment or object. The row has its epoch, and when it ends.
+type lease struct {
+	all      *leases
+	of       any
+	epoch    int64
+	previous *lease                  // of this process, which was stopped; nil: none
+	former   time.Time               // when the lease of the holder before ends, by the row
+	stop     context.CancelCauseFunc // of the context that take returned
+	done     chan struct{}           // closed when the holder no longer touches the bytes
+	renewed  time.Time               // last renewal in the row
+	lost     bool                    // the row has another holder: nothing may be written any more
+}
+
+// errLost means that a lease belongs to somebody else, or that what it is for is gone.
+var errLost = errors.New("the lease is lost")
+
+// take makes the caller, whose epoch the row has, the holder in this process. It stops the former holder with cause, for which await waits.
+// The context that it returns ends with the lease. ok is false when there is a newer holder.
+func (l *leases) take(ctx context.Context, of any, epoch int64, former time.Time, cause error) (_ context.Context, _ *lease, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	previous := l.holders[of]
+	if previous != nil && previous.epoch > epoch {
+		return ctx, nil, false
+	}
+	if l.holders == nil {
+		l.holders = map[any]*lease{}
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	h := &lease{all: l, of: of, epoch: epoch, previous: previous, former: former, stop: stop, done: make(chan struct{}), renewed: time.Now()}
+	l.holders[of] = h
+	if previous != nil {
+		previous.stop(cause)
+	}
+	return ctx, h, true
+}
+
+// await returns once no other holder touches the bytes. One of this process closes its done; one of another process has stopped when its
+// lease has expired.
+func (h *lease) await(ctx context.Context) error {
+	previous := h.previous
+	if previous != nil {
+		<-previous.done // it has been stopped; waiting even when this request is cancelled keeps the order of writers
+		h.previous = nil
+	}
+	if rest := time.Until(h.former); rest > 0 && (previous == nil || previous.epoch != h.epoch-1) {
+		timer := time.NewTimer(min(rest, leaseTime))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() == nil {
+		return nil
+	}
+	return cmp.Or(interrupted(ctx, nil), context.Cause(ctx))
+}
+
+// kept notes the outcome of a statement that began at a time, renews the lease in the row, and reports whether it is still ours.
+// Errors: err; errLost.
+func (h *lease) kept(began time.Time, ours bool, err error) error {
+	if err != nil {
+		return err
+	}
+	if !ours {
+		h.lost = true
+		return errLost
+	}
+	h.renewed = began
+	return nil
+}
+
+// age is the time since the last renewal.
+func (h *lease) age() time.Duration { return time.Since(h.renewed) }
+
+// release ends the lease in this process.
+func (h *lease) release() {
+	h.all.mu.Lock()
+	defer h.all.mu.Unlock()
+	if h.all.holders[h.of] == h {
+		delete(h.all.holders, h.of)
+	}
+	close(h.done)
+	h.stop(nil)
+}
+
+// end stops the holder in this process and returns it; nil when there is none.
+func (l *leases) end(of any, cause error) *lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.holders[of]
+	if h != nil {
+		h.stop(cause)
+	}
+	return h
+}
+
+// held reports whether somebody in this process may still touch the bytes.
+func (l *leases) held(of any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.holders[of] != nil
+}
