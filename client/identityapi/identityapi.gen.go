@@ -2134,10 +2134,10 @@ func (c *Client) LogInCode(ctx context.Context, body LogInCodeJSONRequestBody, e
 	return call.Do[*SignedIn](ctx, c.call, http.MethodPost, "/oidc/auth/code", nil, call.JSON(body), editors)
 }
 
-// RefuseLogin: End the login that waits
+// CancelLogin: End the login that waits
 //
 //	DELETE /oidc/auth/confirmation
-func (c *Client) RefuseLogin(ctx context.Context, editors ...Editor) error {
+func (c *Client) CancelLogin(ctx context.Context, editors ...Editor) error {
 	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, "/oidc/auth/confirmation", nil, call.Body{}, editors)
 	return err
 }

@@ -85,7 +85,7 @@ SELECT uid, 'delivered', sha256(uid::text::bytea), repeat('x', 300 + 100 * :obje
 INSERT INTO event_feeds (person, last_id, used_at) SELECT uid('person', n), 20, now() FROM generate_series(1, :persons) n;
 INSERT INTO events (person, id, uid, kind, subject, created_at)
 SELECT recipient_uid, n, uid('event', n), 'TRANSFER_RECEIVED', uid::text, at FROM public.made WHERE n <= :transfers / 10;
-INSERT INTO audit (at, actor, action, object, organization, user_agent, details)
-SELECT at, sender_uid, 'transfer.deliver', uid::text, uid('organization', sender % greatest(:organizations, 1)), 'growth', '{}' FROM public.made;
+INSERT INTO audit (at, kind, actor, action, object, organization, user_agent, details)
+SELECT at, 'person', sender_uid, 'transfer.deliver', uid::text, uid('organization', sender % greatest(:organizations, 1)), 'growth', '{}' FROM public.made;
 DROP TABLE public.made;
 DROP FUNCTION public.uid;

@@ -154,8 +154,8 @@ func TestExportStreams(t *testing.T) {
 	s := testkit.New(t)
 	ann, path := s.SignUp("ann@example.com"), s.Identity+"/profile/export"
 	for range 10 { // a statement may last 10 s
-		_, err := s.App.DB.Pool.Exec(t.Context(), `INSERT INTO audit (at, actor, action, object, target, user_agent, details)
-			SELECT now(), $1, 'mailbox.update', gen_random_uuid()::text, $1, '', jsonb_build_object('x', gen_random_uuid(), 'y', gen_random_uuid(), 'z', gen_random_uuid())
+		_, err := s.App.DB.Pool.Exec(t.Context(), `INSERT INTO audit (at, kind, actor, action, object, target, user_agent, details)
+			SELECT now(), 'person', $1, 'mailbox.update', gen_random_uuid()::text, $1, '', jsonb_build_object('x', gen_random_uuid(), 'y', gen_random_uuid(), 'z', gen_random_uuid())
 			FROM generate_series(1, 10000)`, uid(t, ann.ID))
 		must(t, err)
 	}

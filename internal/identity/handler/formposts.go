@@ -158,8 +158,8 @@ func (h *Handler) confirmLogin(w http.ResponseWriter, r *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, confirmedResponse{location})
 }
 
-// refuseLogin handles DELETE /oidc/auth/confirmation.
-func (h *Handler) refuseLogin(w http.ResponseWriter, r *http.Request) error {
+// cancelLogin handles DELETE /oidc/auth/confirmation.
+func (h *Handler) cancelLogin(w http.ResponseWriter, r *http.Request) error {
 	cookie, err := h.confirmation(r)
 	if err != nil {
 		return err

@@ -216,7 +216,7 @@ func (h *Handler) externalRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: returnPath + "{key}", Auth: anyone, Produces: browser, Handler: h.returnFormPost, Once: true},
 		{Method: "GET", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.getConfirmation},
 		{Method: "POST", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.confirmLogin},
-		{Method: "DELETE", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.refuseLogin},
+		{Method: "DELETE", Pattern: "/oidc/auth/confirmation", Auth: anyone, Handler: h.cancelLogin},
 		{Method: "GET", Pattern: "/oidc/auth", Auth: token.NeedPreflight, Handler: h.claimState, Once: true},
 		{Method: "GET", Pattern: "/oidc/auth/logout", Auth: anyone, Produces: browser, Handler: h.logOutExternal, Once: true},
 	}

@@ -13,8 +13,8 @@ INSERT INTO identity.parked_tokens (jti, person, sid, parent_sid, auth_level, au
      '2026-01-02Z', '2999-01-01Z', false, 'provider-session', '2999-01-01Z');
 INSERT INTO identity.reset_keys (key_hash, person, address, expires_at) VALUES
     (decode(repeat('0e', 32), 'hex'), '00000000-0000-7000-8000-00000000000a', 'ann@example.com', '2999-01-01Z');
-INSERT INTO identity.external_logins (state_hash, redirect_url, expires_at, forget_at) VALUES
-    (decode(repeat('57', 32), 'hex'), 'https://files.example.com/login', '2999-01-01Z', '2999-01-01Z');
+INSERT INTO identity.external_logins (state_hash, host, redirect_url, binding_hash, expires_at, forget_at) VALUES
+    (decode(repeat('57', 32), 'hex'), 'files.example.com', 'https://files.example.com/login', decode(repeat('b1', 32), 'hex'), '2999-01-01Z', '2999-01-01Z');
 INSERT INTO identity.external_tokens (fingerprint, expires_at) VALUES (decode(repeat('f1', 32), 'hex'), '2999-01-01Z');
 INSERT INTO identity.security_changes (person, kind, made_at, undo_hash, end_hash, addresses, verified_at, email_proved_at) VALUES
     ('00000000-0000-7000-8000-00000000000a', 'factor-added', '2998-01-01Z', decode(repeat('ad', 32), 'hex'), decode(repeat('ed', 32), 'hex'),
