@@ -1649,7 +1649,7 @@ type PatchTusUploadParams struct {
 	// UploadLength Size of the object in bytes.
 	UploadLength *UploadLength `json:"Upload-Length,omitempty"`
 
-	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+	// UploadChecksum `sha256` or `sha1`, and the base64 of the sum of the body. With it the body is kept as a whole or not at all.
 	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
 }
 
@@ -1709,7 +1709,7 @@ type CreateTusUploadParams struct {
 	// UploadConcat `partial`, or `final;` and the URLs of up to 100 partial uploads, separated by one space. A final upload has no Upload-Length.
 	UploadConcat *UploadConcat `json:"Upload-Concat,omitempty"`
 
-	// UploadChecksum `sha256` and the base64 of the SHA-256 of the body. With it the body is kept as a whole or not at all. SHA-1 is refused.
+	// UploadChecksum `sha256` or `sha1`, and the base64 of the sum of the body. With it the body is kept as a whole or not at all.
 	UploadChecksum *UploadChecksum `json:"Upload-Checksum,omitempty"`
 }
 
