@@ -9,7 +9,7 @@ TYPES    := $(patsubst api/%.yaml,$(TOOLS)/types/%.d.ts,$(wildcard api/*.yaml))
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release clean
+.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -45,6 +45,8 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 	@for suite in $(suites); do echo "== $$suite"; $(MAKE) --no-print-directory $$suite || exit 1; done
 	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh|test/demo-journeys.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
+
+blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
 
 test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
 	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
