@@ -1662,6 +1662,12 @@ type PostTusUploadParams struct {
 	TusResumable TusResumable `json:"Tus-Resumable"`
 }
 
+// GetUploadParams defines parameters for GetUpload.
+type GetUploadParams struct {
+	// UploadDraftInteropVersion The version of the draft, 3 to 8. Only a client that states it gets 104.
+	UploadDraftInteropVersion *InteropVersion `json:"Upload-Draft-Interop-Version,omitempty"`
+}
+
 // HeadUploadParams defines parameters for HeadUpload.
 type HeadUploadParams struct {
 	// UploadDraftInteropVersion The version of the draft, 3 to 8. Only a client that states it gets 104.
@@ -2530,6 +2536,14 @@ func (c *Client) PostTusUpload(ctx context.Context, uid ReservationUID, clientID
 //	DELETE /reservations/{uid}/objects/{clientId}/upload
 func (c *Client) DeleteUpload(ctx context.Context, uid ReservationUID, clientID ClientID, editors ...Editor) error {
 	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, call.Path("/reservations/{uid}/objects/{clientId}/upload", uid, clientID), nil, call.Body{}, editors)
+	return err
+}
+
+// GetUpload: The same as HEAD, which the draft allows
+//
+//	GET /reservations/{uid}/objects/{clientId}/upload
+func (c *Client) GetUpload(ctx context.Context, uid ReservationUID, clientID ClientID, params *GetUploadParams, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}/objects/{clientId}/upload", uid, clientID), params, call.Body{}, editors)
 	return err
 }
 

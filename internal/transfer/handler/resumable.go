@@ -46,6 +46,7 @@ func (h *Handler) resumableRoutes(uploader token.Auth) []httpapi.Route {
 	return []httpapi.Route{
 		options(creation), {Method: http.MethodPost, Pattern: creation, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.createUpload},
 		options(upload), {Method: http.MethodHead, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
+		{Method: http.MethodGet, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
 		{Method: http.MethodPatch, Pattern: upload, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.patchUpload},
 		{Method: http.MethodDelete, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.deleteObject},
 	}
@@ -263,7 +264,7 @@ func (h *Handler) limitOf(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// headUpload handles HEAD of an upload. It ends a request that still writes: its client asks because it has lost that.
+// headUpload handles HEAD and GET of an upload. It ends a request that still writes: its client asks because it has lost that.
 func (h *Handler) headUpload(w http.ResponseWriter, r *http.Request) error {
 	uid, clientID, err := objectParams(r)
 	if err != nil {

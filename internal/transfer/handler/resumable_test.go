@@ -136,6 +136,9 @@ func TestResumableWithoutInterimAnswers(t *testing.T) {
 	if got := d.Head(at).Want(http.StatusNoContent).Header; got.Get("Upload-Complete") != "?1" || got.Get("Repr-Digest") != reprDigest(data) {
 		t.Errorf("%v", got)
 	}
+	if got := d.Get(at).Want(http.StatusNoContent).Header; got.Get("Upload-Complete") != "?1" || got.Get("Upload-Offset") != "200000" {
+		t.Errorf("GET: %v", got)
+	}
 	uid := d.confirm()
 	if name := ann.Get(s.Transfer + "/transfers/" + uid).String("objects.0.name"); name != "ä.bin" {
 		t.Errorf("the file is called %q", name)
