@@ -1,9 +1,15 @@
 package identity
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // APIToken is an API token of a person or of an organization (contract 2.10).
@@ -32,3 +38,55 @@ const (
 	MaxAPITokenLifetime      = 366 * 24 * time.Hour
 	APITokenWarning          = 7 * 24 * time.Hour // before the expiry
 )
+
+// NewAPIToken is the input of CreateAPIToken.
+type NewAPIToken struct {
+	Name         string
+	Scopes       []string
+	Mailboxes    []string        // keys of mailboxes, for the scope mailbox:drop
+	ExpiresAt    time.Time       // zero: after APITokenLifetime
+	Organization id.Organization // zero: a token of the caller
+}
+
+// Check validates the members and fills in the expiry.
+// Errors: fault.ErrInvalid.
+func (n *NewAPIToken) Check(now time.Time) error {
+	var problems fault.Problems
+	if err := text.Required(n.Name, MaxAPITokenName); err != nil {
+		problems.Add("name", err.Error())
+	}
+	if len(n.Scopes) == 0 {
+		problems.Add("scopes", "is required: at least one scope")
+	}
+	for i, s := range n.Scopes {
+		if !slices.Contains(token.Scopes, token.Scope(s)) {
+			problems.Add(fmt.Sprintf("scopes[%d]", i), "must be one of "+strings.Join(scopeNames(), ", "))
+		}
+	}
+	n.Scopes = slices.Compact(slices.Sorted(slices.Values(n.Scopes)))
+	n.Mailboxes = slices.Compact(slices.Sorted(slices.Values(n.Mailboxes)))
+	drops := slices.Contains(n.Scopes, string(token.ScopeMailboxDrop))
+	switch {
+	case drops && len(n.Mailboxes) == 0:
+		problems.Add("mailboxes", "is required with the scope mailbox:drop: it names the mailboxes")
+	case !drops && len(n.Mailboxes) > 0:
+		problems.Add("mailboxes", "is for the scope mailbox:drop only")
+	case len(n.Mailboxes) > MaxAPITokenMailboxes:
+		problems.Add("mailboxes", fmt.Sprintf("must name at most %d", MaxAPITokenMailboxes))
+	}
+	if n.ExpiresAt.IsZero() {
+		n.ExpiresAt = now.Add(APITokenLifetime)
+	}
+	if !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(MaxAPITokenLifetime)) {
+		problems.Add("expirationTimestamp", "must be in the future, at most a year")
+	}
+	return problems.Err()
+}
+
+func scopeNames() []string {
+	names := make([]string, len(token.Scopes))
+	for i, s := range token.Scopes {
+		names[i] = string(s)
+	}
+	return names
+}

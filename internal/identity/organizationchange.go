@@ -1,11 +1,6 @@
 package identity
 
-import (
-	"reflect"
-
-	"github.com/consign-dev/consign/internal/fault"
-	"github.com/consign-dev/consign/internal/text"
-)
+import "reflect"
 
 // OrganizationChange is a change of an organization. nil leaves a member. The empty text unsets it.
 type OrganizationChange struct {
@@ -37,9 +32,8 @@ func (c *OrganizationChange) Texts() map[string]**string {
 	return texts
 }
 
-// Apply changes o, without a check of its profile, and returns the names of the members that c has.
-// Errors: fault.ErrInvalid.
-func (c *OrganizationChange) Apply(o *OrganizationDetails) (members []string, err error) {
+// Apply changes o, without a check, and returns the names of the members that c has.
+func (c *OrganizationChange) Apply(o *OrganizationDetails) (members []string) {
 	for v, i := reflect.ValueOf(c).Elem(), 0; i < v.NumField(); i++ {
 		field := v.Type().Field(i)
 		if v.Field(i).IsNil() {
@@ -52,12 +46,5 @@ func (c *OrganizationChange) Apply(o *OrganizationDetails) (members []string, er
 		to.Set(v.Field(i).Elem())
 		members = append(members, field.Tag.Get("json"))
 	}
-	var problems fault.Problems
-	if len(members) == 0 {
-		problems.Add("members", "give at least one")
-	}
-	if err := text.Line(o.ExternalUID, text.MaxName); err != nil {
-		problems.Add("externalUid", err.Error())
-	}
-	return members, problems.Err()
+	return members
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -79,7 +78,7 @@ func (h *Handler) createAPIToken(w http.ResponseWriter, r *http.Request) error {
 	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
-	n := service.NewAPIToken{Name: in.Name, Scopes: in.Scopes, Mailboxes: in.Mailboxes}
+	n := identity.NewAPIToken{Name: in.Name, Scopes: in.Scopes, Mailboxes: in.Mailboxes}
 	if in.Expiration != nil {
 		n.ExpiresAt = time.Time(*in.Expiration)
 	}

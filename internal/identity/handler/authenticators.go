@@ -178,8 +178,8 @@ func (h *Handler) verifyAuthenticator(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	c := caller(r)
-	credentials := in.domain()
-	if err := credentials.Check(); err != nil {
+	credentials, err := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}.Check()
+	if err != nil {
 		return err
 	}
 	if err := h.buckets.Take(w, r.Context(), httpapi.CredentialBucket, c.Person.String(), httpapi.Identity); err != nil {

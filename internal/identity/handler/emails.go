@@ -8,7 +8,6 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
@@ -63,7 +62,7 @@ func (h *Handler) createEmail(w http.ResponseWriter, r *http.Request) error {
 	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
 		return err
 	}
-	address, err := service.NormalizeAddress("address", in.Address)
+	address, err := identity.NormalizeAddress("address", in.Address)
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func (h *Handler) requestVerification(w http.ResponseWriter, r *http.Request) er
 // verifying does work that mails a verification link to an address. It takes tokens of the buckets for such mails, which stay
 // taken if the work succeeds. An address that is none takes no token: work reports its problem.
 func (h *Handler) verifying(w http.ResponseWriter, r *http.Request, address string, work func() error) error {
-	normalized, err := service.NormalizeAddress("address", address)
+	normalized, err := identity.NormalizeAddress("address", address)
 	if err != nil {
 		return work()
 	}

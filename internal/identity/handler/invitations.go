@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
@@ -89,8 +88,8 @@ type invitationRequest struct {
 	Roles   []string `json:"roles"`
 }
 
-func (in invitationRequest) domain() service.NewInvitation {
-	return service.NewInvitation{Shared: in.Shared != nil && *in.Shared, Address: orEmpty(in.Address), Roles: in.Roles}
+func (in invitationRequest) domain() identity.NewInvitation {
+	return identity.NewInvitation{Shared: in.Shared != nil && *in.Shared, Address: orEmpty(in.Address), Roles: in.Roles}
 }
 
 // createInvitation handles POST /organizations/{uid}/invitations. It has its own bucket because invitations are mailed to
@@ -111,7 +110,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
 	var parts []ratelimit.Part
-	if address, err := service.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // CreateInvitation reports an invalid address
+	if address, err := identity.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // CreateInvitation reports an invalid address
 		if err := h.takeInbox(w, r, address); err != nil {
 			return err
 		}

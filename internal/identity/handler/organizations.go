@@ -267,26 +267,16 @@ func organizationProfileFrom(p identity.OrganizationProfile) organizationProfile
 	}
 }
 
+// organizationProfileRequest is the whole profile. What else an OrganizationChange has is no member of it.
 type organizationProfileRequest struct {
-	Name              presentText `json:"name"`
-	AddressLine1      *string     `json:"addressLine1"`
-	AddressLine2      *string     `json:"addressLine2"`
-	PostCode          *string     `json:"postCode"`
-	City              *string     `json:"city"`
-	State             *string     `json:"state"`
-	Country           *string     `json:"country"`
-	PhoneNumber       *string     `json:"phoneNumber"`
-	GlobalSignature   *string     `json:"globalSignature"`
-	LegalNoticeURL    *string     `json:"legalNoticeUrl"`
-	PrivacyPolicyURL  *string     `json:"privacyPolicyUrl"`
-	Locale            *string     `json:"locale"`
-	TimeZone          *string     `json:"timeZone"`
-	Hostname          *string     `json:"hostname"`
-	InactiveHostnames []string    `json:"inactiveHostnames"`
+	Name presentText `json:"name"`
+	identity.OrganizationChange
+	Hostname          *string  `json:"hostname"`
+	InactiveHostnames []string `json:"inactiveHostnames"`
 }
 
 // domain checks that the required members are present. The service checks their values.
-func (in organizationProfileRequest) domain() (identity.OrganizationProfile, error) {
+func (in *organizationProfileRequest) domain() (identity.OrganizationProfile, error) {
 	var problems fault.Problems
 	if !in.Name.present {
 		problems.Add("name", "is required; it may be null")
@@ -300,12 +290,10 @@ func (in organizationProfileRequest) domain() (identity.OrganizationProfile, err
 	if in.TimeZone == nil {
 		problems.Add("timeZone", "is required")
 	}
-	return identity.OrganizationProfile{
-		Name: in.Name.value, AddressLine1: orEmpty(in.AddressLine1), AddressLine2: orEmpty(in.AddressLine2), PostCode: orEmpty(in.PostCode),
-		City: orEmpty(in.City), State: orEmpty(in.State), Country: orEmpty(in.Country), PhoneNumber: orEmpty(in.PhoneNumber),
-		GlobalSignature: orEmpty(in.GlobalSignature), LegalNoticeURL: orEmpty(in.LegalNoticeURL), PrivacyPolicyURL: orEmpty(in.PrivacyPolicyURL),
-		Locale: orEmpty(in.Locale), TimeZone: orEmpty(in.TimeZone), Hostname: orEmpty(in.Hostname), InactiveHostnames: in.InactiveHostnames,
-	}, problems.Err()
+	var o identity.OrganizationDetails
+	in.Apply(&o)
+	o.Profile.Name, o.Profile.Hostname, o.Profile.InactiveHostnames = in.Name.value, orEmpty(in.Hostname), in.InactiveHostnames
+	return o.Profile, problems.Err()
 }
 
 // presentText is a member that is required and may be null.

@@ -6,7 +6,6 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -25,7 +24,7 @@ type profileRequest struct {
 	TimeZone *string `json:"timeZone"`
 }
 
-func (in profileRequest) domain() service.ProfileChange { return service.ProfileChange(in) }
+func (in profileRequest) domain() identity.ProfileChange { return identity.ProfileChange(in) }
 
 // putProfile handles PUT /profile.
 func (h *Handler) putProfile(w http.ResponseWriter, r *http.Request) error {

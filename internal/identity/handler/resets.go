@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
@@ -17,7 +18,7 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	address, err := service.NormalizeAddress("address", in.Address)
+	address, err := identity.NormalizeAddress("address", in.Address)
 	if err != nil {
 		return err
 	}

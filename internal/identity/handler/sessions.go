@@ -24,10 +24,6 @@ type credentialsRequest struct {
 	Key   string `json:"key"`
 }
 
-func (in credentialsRequest) domain() service.Credentials {
-	return service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key}
-}
-
 // logIn handles POST /auth/login. A login that fails or is refused takes a token of the client address's failed-login
 // bucket. This limits guesses at many accounts, and it limits password comparisons, which are slow. A login that gives up
 // after 10 s of waiting for such a comparison takes a token, too. A known device is limited by its own bucket only, so
@@ -37,33 +33,31 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	credentials := in.domain()
-	if err := credentials.Check(); err != nil {
+	credentials, err := service.Credentials{Email: in.Email, Type: in.Type, Key: in.Key, Devices: h.devicesOf(r)}.Check()
+	if err != nil {
 		return err
 	}
-	credentials.Devices = h.devicesOf(r)
-	var device id.Device
 	if credentials.Type != credential.TypePasskey { // nobody can guess a signature, so no bucket of a person is needed
-		var err error
-		if device, err = h.knownDevice(r, credentials.Email, credentials.Devices); err != nil {
+		device, err := h.knownDevice(r, credentials.Email, credentials.Devices)
+		if err != nil {
 			return err
 		}
+		credentials = credentials.WithDevice(device)
 	}
-	credentials.Device = device
 	var signedIn service.SignedIn
 	client := httpapi.Client(r.Context())
 	login := func() (failed bool, err error) {
-		if credentials.MFA, err = h.admit(w, r, credentials, device); err != nil {
+		mfa, err := h.admit(w, r, credentials)
+		if err != nil {
 			return true, err
 		}
-		signedIn, err = h.service.Login(r.Context(), client, credentials)
+		signedIn, err = h.service.Login(r.Context(), client, credentials.WithMFA(mfa))
 		if errors.Is(err, identity.ErrCredentials) {
 			err = cmp.Or(h.recordFailedLogin(r, credentials), err)
 		}
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
 	}
-	var err error
-	if device.IsZero() {
+	if credentials.Device.IsZero() {
 		err = h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, login)
 	} else {
 		_, err = login()
@@ -75,7 +69,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // recordFailedLogin writes an audit entry unless the client network, or all together, have written many.
-func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Credentials) error {
+func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Checked) error {
 	client := httpapi.Client(r.Context())
 	allowed, err := h.buckets.Admit(r.Context(), auditBucket, ratelimit.AddressKey(client.Address))
 	if err == nil && allowed {
@@ -84,7 +78,7 @@ func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Credent
 	if err != nil || !allowed {
 		return err
 	}
-	return h.service.RecordFailedLogin(r.Context(), client, credentials)
+	return h.service.RecordFailedLogin(r.Context(), client, credentials.Email, credentials.Type)
 }
 
 // guess runs work that checks a secret. If the client is refused, that costs a token of the failed-login bucket of its
@@ -102,13 +96,13 @@ func (h *Handler) guess(w http.ResponseWriter, r *http.Request, work func() erro
 
 // admit takes the tokens of a login: one of the known device's bucket, or one of the email address's and, for a second
 // factor, one of the person's. A passkey takes none. It returns the caller of the mfa token, nil without one.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Credentials, device id.Device) (*token.Caller, error) {
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials service.Checked) (*token.Caller, error) {
 	if credentials.Type == credential.TypePasskey {
 		return h.optionalMFA(r)
 	}
 	bucket, identifier := loginBucket, credentials.Email
-	if !device.IsZero() {
-		bucket, identifier = deviceBucket, device.String()
+	if !credentials.Device.IsZero() {
+		bucket, identifier = deviceBucket, credentials.Device.String()
 	}
 	if err := h.buckets.Take(w, r.Context(), bucket, identifier, httpapi.Identity); err != nil {
 		return nil, err
@@ -117,7 +111,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials serv
 		return nil, nil
 	}
 	caller, err := h.mfa(r)
-	if err != nil || caller == nil || !device.IsZero() {
+	if err != nil || caller == nil || !credentials.Device.IsZero() {
 		return caller, err
 	}
 	// Codes are short. The bucket of the person keeps ten addresses from allowing ten times as many guesses.

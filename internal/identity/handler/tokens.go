@@ -7,7 +7,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
-	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -52,7 +52,7 @@ func (h *Handler) createUIDToken(w http.ResponseWriter, r *http.Request) error {
 func (h *Handler) parkSession(w http.ResponseWriter, r *http.Request) error {
 	var problems fault.Problems
 	q := r.URL.Query()
-	in := service.Parking{
+	in := identity.Parking{
 		RedirectURI: queryOne(q, &problems, "redirect_uri"), State: queryOne(q, &problems, "state"),
 		KeepSession: queryBool(q, &problems, "keep_session"),
 		Challenge:   queryOne(q, &problems, "code_challenge"), ChallengeMethod: queryOne(q, &problems, "code_challenge_method"),

@@ -5,8 +5,6 @@ package service
 import (
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -49,7 +47,7 @@ func (a *NewAccount) check(minimum int) error {
 	} else if err := credential.CheckPassword(a.Password, minimum); err != nil {
 		problems.Add("password", err.Error())
 	}
-	checkProfile(&problems, a.Name, a.Locale, a.TimeZone)
+	identity.CheckProfile(&problems, a.Name, a.Locale, a.TimeZone)
 	checkNext(&problems, a.Next)
 	return problems.Err()
 }
@@ -59,38 +57,6 @@ func checkNext(problems *fault.Problems, next string) {
 	if next != "" && (!hosts.LocalPath(next) || text.Line(next, text.MaxURL) != nil) {
 		problems.Add("next", "is not a path of this host, such as /inbox")
 	}
-}
-
-// checkProfile validates the members that a profile and a signup share. Empty members are valid.
-func checkProfile(problems *fault.Problems, name, locale, timeZone string) {
-	if err := text.Line(name, text.MaxName); err != nil {
-		problems.Add("name", err.Error())
-	}
-	if locale != "" && !i18n.Supported(locale) {
-		problems.Add("locale", "must be one of "+strings.Join(i18n.Locales(), ", "))
-	}
-	if timeZone != "" && !knownTimeZone(timeZone) {
-		problems.Add("timeZone", "is not a name of the IANA time zone database, such as Europe/Berlin")
-	}
-}
-
-// knownTimeZone reports whether name is in the IANA time zone database. time.LoadLocation accepts more: "", "Local",
-// and files that systems keep beside the database (localtime, posixrules, the copies posix/ and right/, and Factory).
-func knownTimeZone(name string) bool {
-	directory, _, _ := strings.Cut(name, "/")
-	if slices.Contains([]string{"", "Local", "localtime", "posixrules", "posix", "right", "Factory"}, directory) || len(name) > text.MaxName {
-		return false
-	}
-	_, err := time.LoadLocation(name)
-	return err == nil
-}
-
-// location returns the time zone of a stored name, or UTC if the database no longer has it.
-func location(name string) *time.Location {
-	if zone, err := time.LoadLocation(name); err == nil {
-		return zone
-	}
-	return time.UTC
 }
 
 // SignUp registers a person, queues the mail that verifies the address, and returns the ID token of a session with
@@ -228,7 +194,7 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, p id.Person, by
 // With CONSIGN_ENUMERATION=strict it returns this installation's issuer for every address.
 // Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
 func (s *Service) Exists(ctx context.Context, c token.Client, address string) (issuer string, err error) {
-	if address, err = NormalizeAddress("address", address); err != nil {
+	if address, err = identity.NormalizeAddress("address", address); err != nil {
 		return "", err
 	}
 	if s.settings.StrictEnumeration {
@@ -245,18 +211,4 @@ func (s *Service) Exists(ctx context.Context, c token.Client, address string) (i
 		return s.external.Configured(e.Issuer), nil
 	}
 	return s.issuer.URL(), nil
-}
-
-// NormalizeAddress validates a required address and returns it in stored form. member is its name in error details.
-// Errors: fault.ErrInvalid.
-func NormalizeAddress(member, address string) (string, error) {
-	var problems fault.Problems
-	normalized, err := text.Email(address)
-	switch {
-	case address == "":
-		problems.Add(member, "is required")
-	case err != nil:
-		problems.Add(member, err.Error())
-	}
-	return normalized, problems.Err()
 }

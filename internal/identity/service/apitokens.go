@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -15,69 +13,16 @@ import (
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
-	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
-
-// NewAPIToken is the input of CreateAPIToken.
-type NewAPIToken struct {
-	Name         string
-	Scopes       []string
-	Mailboxes    []string        // keys of mailboxes, for the scope mailbox:drop
-	ExpiresAt    time.Time       // zero: after identity.APITokenLifetime
-	Organization id.Organization // zero: a token of the caller
-}
-
-// check validates the members and fills in the expiry.
-// Errors: fault.ErrInvalid.
-func (n *NewAPIToken) check(now time.Time) error {
-	var problems fault.Problems
-	if err := text.Required(n.Name, identity.MaxAPITokenName); err != nil {
-		problems.Add("name", err.Error())
-	}
-	if len(n.Scopes) == 0 {
-		problems.Add("scopes", "is required: at least one scope")
-	}
-	for i, s := range n.Scopes {
-		if !slices.Contains(token.Scopes, token.Scope(s)) {
-			problems.Add(fmt.Sprintf("scopes[%d]", i), "must be one of "+strings.Join(scopeNames(), ", "))
-		}
-	}
-	n.Scopes = slices.Compact(slices.Sorted(slices.Values(n.Scopes)))
-	n.Mailboxes = slices.Compact(slices.Sorted(slices.Values(n.Mailboxes)))
-	drops := slices.Contains(n.Scopes, string(token.ScopeMailboxDrop))
-	switch {
-	case drops && len(n.Mailboxes) == 0:
-		problems.Add("mailboxes", "is required with the scope mailbox:drop: it names the mailboxes")
-	case !drops && len(n.Mailboxes) > 0:
-		problems.Add("mailboxes", "is for the scope mailbox:drop only")
-	case len(n.Mailboxes) > identity.MaxAPITokenMailboxes:
-		problems.Add("mailboxes", fmt.Sprintf("must name at most %d", identity.MaxAPITokenMailboxes))
-	}
-	if n.ExpiresAt.IsZero() {
-		n.ExpiresAt = now.Add(identity.APITokenLifetime)
-	}
-	if !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(identity.MaxAPITokenLifetime)) {
-		problems.Add("expirationTimestamp", "must be in the future, at most a year")
-	}
-	return problems.Err()
-}
-
-func scopeNames() []string {
-	names := make([]string, len(token.Scopes))
-	for i, s := range token.Scopes {
-		names[i] = string(s)
-	}
-	return names
-}
 
 // CreateAPIToken makes an API token of the caller or of an organization that the caller administers. The text of the token is
 // returned only here.
 // Errors: fault.ErrInvalid, token.ErrEnded, token.ErrFactorRequired, identity.ErrOrganizationNotFound, identity.ErrNotMember,
 // identity.ErrRoleMissing, identity.ErrTooManyAPITokens, and those of stepUp.
-func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in NewAPIToken, proof token.Proof) (identity.APIToken, string, error) {
+func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in identity.NewAPIToken, proof token.Proof) (identity.APIToken, string, error) {
 	now := s.now()
-	if err := in.check(now); err != nil {
+	if err := in.Check(now); err != nil {
 		return identity.APIToken{}, "", err
 	}
 	session, err := s.active(ctx, s.store, caller)

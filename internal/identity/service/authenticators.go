@@ -114,7 +114,7 @@ func registrable(r postgres.Registrant, kind string) error {
 // with two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
 // Errors: identity.ErrVerificationFailed, identity.ErrAuthenticatorNotFound, fault.ErrInvalid when the type is not the
 // authenticator's.
-func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Credentials) (idToken string, err error) {
+func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Checked) (idToken string, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
 	if err != nil {
 		return "", err

@@ -49,29 +49,12 @@ func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organi
 	case !slices.ContainsFunc(details.Subscriptions, func(b identity.Subscription) bool { return b.ActiveAt(domain, now) }):
 		return nil, identity.ErrNoSubscription
 	}
-	if err := checkContractProfile(details.Profile); err != nil {
+	if err := details.Profile.CheckContract(); err != nil {
 		return nil, err
 	}
 	facts := s.settings.Provider
-	facts.Domain, facts.Organization, facts.Date = domain, details.Profile, now.In(location(details.Profile.TimeZone))
+	facts.Domain, facts.Organization, facts.Date = domain, details.Profile, now.In(identity.Location(details.Profile.TimeZone))
 	return s.render(ctx, facts)
-}
-
-// checkContractProfile checks that the profile has what identifies a party to a contract.
-// Errors: identity.ErrProfileIncomplete.
-func checkContractProfile(p identity.OrganizationProfile) error {
-	var missing []string
-	for _, c := range []struct{ member, value string }{
-		{"name", p.Name}, {"addressLine1", p.AddressLine1}, {"city", p.City}, {"country", p.Country},
-	} {
-		if strings.TrimSpace(c.value) == "" {
-			missing = append(missing, c.member+": is missing in the organization's profile")
-		}
-	}
-	if len(missing) > 0 {
-		return identity.ErrProfileIncomplete.With(missing...)
-	}
-	return nil
 }
 
 func (s *Service) render(ctx context.Context, facts agreement.Facts) ([]byte, error) {

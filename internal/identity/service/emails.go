@@ -27,7 +27,7 @@ func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.A
 // another person's unverified primary address: the person who verifies it first keeps it (contract 3.1).
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses, and those of stepUp.
 func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string, proof token.Proof) (identity.Address, error) {
-	address, err := NormalizeAddress("address", address)
+	address, err := identity.NormalizeAddress("address", address)
 	if err != nil {
 		return identity.Address{}, err
 	}

@@ -188,7 +188,7 @@ func refused(l postgres.RegisteredLogin, word string) (Posted, error) {
 	if u.RawQuery != "" {
 		u.RawQuery += "&"
 	}
-	u.RawQuery += "error=" + url.QueryEscape(printable(word, identity.MaxExternalSID))
+	u.RawQuery += "error=" + url.QueryEscape(identity.Printable(word, identity.MaxExternalSID))
 	return Posted{Location: u.String()}, nil
 }
 

@@ -5,7 +5,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/seal"
-	"github.com/consign-dev/consign/internal/text"
 )
 
 // lookupTimeout bounds one DNS lookup.
@@ -38,25 +36,6 @@ func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts
 type hostnames struct {
 	active string   // empty: unchanged
 	keep   []string // the inactive hostnames to keep
-}
-
-// checkHostnames validates the hostnames of a profile and normalizes them.
-func checkHostnames(problems *fault.Problems, p *identity.OrganizationProfile) {
-	if p.Hostname != "" {
-		host, err := text.Hostname(p.Hostname)
-		if err != nil {
-			problems.Add("hostname", err.Error())
-		}
-		p.Hostname = host
-	}
-	for i, h := range p.InactiveHostnames {
-		host, err := text.Hostname(h)
-		if err != nil {
-			problems.Add(fmt.Sprintf("inactiveHostnames[%d]", i), err.Error())
-			continue
-		}
-		p.InactiveHostnames[i] = host
-	}
 }
 
 // verifiedClaim returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a

@@ -5,12 +5,10 @@ package service
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
@@ -19,9 +17,6 @@ import (
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
-
-// servicePrefix is the prefix of the roles that a shared invitation may grant.
-const servicePrefix = "Service."
 
 // InvitationsForCaller lists the invitations that the caller can accept: the free organization's shared ones and those
 // for the caller's verified addresses.
@@ -151,46 +146,15 @@ func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Org
 	return s.store.InvitationsOf(ctx, o, s.now())
 }
 
-// NewInvitation is the input of an invitation: either shared or for an address.
-type NewInvitation struct {
-	Shared  bool
-	Address string
-	Roles   []string
-}
-
-// check validates the input and normalizes its address.
-// Errors: fault.ErrInvalid, identity.ErrSharedRoles.
-func (n *NewInvitation) check() error {
-	var problems fault.Problems
-	switch {
-	case n.Shared && n.Address != "":
-		problems.Add("address", "has no place in a shared invitation")
-	case !n.Shared:
-		address, err := NormalizeAddress("address", n.Address)
-		if err != nil {
-			problems = append(problems, err.(*fault.Error).Details...) //nolint:errorlint // NormalizeAddress returns nothing else
-		}
-		n.Address = address
-	}
-	n.Roles = checkRoles(&problems, n.Roles)
-	if err := problems.Err(); err != nil {
-		return err
-	}
-	if n.Shared && slices.ContainsFunc(n.Roles, func(r string) bool { return !strings.HasPrefix(r, servicePrefix) }) {
-		return identity.ErrSharedRoles
-	}
-	return nil
-}
-
 // CreateInvitation issues an invitation on behalf of an administrator. An invitation for an address is mailed and
 // replaces an earlier one for that address.
 // Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember,
 // identity.ErrUserLimit.
-func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization, in NewInvitation) (invitation identity.Invitation, err error) {
+func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization, in identity.NewInvitation) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
 	}
-	if err := in.check(); err != nil {
+	if err := in.Check(); err != nil {
 		return invitation, err
 	}
 	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
@@ -200,7 +164,7 @@ func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o i
 	return invitation, err
 }
 
-func (s *Service) invite(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, in NewInvitation) (identity.Invitation, error) {
+func (s *Service) invite(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, in identity.NewInvitation) (identity.Invitation, error) {
 	if err := s.checkUserLimit(ctx, tx, o); err != nil {
 		return identity.Invitation{}, err
 	}

@@ -226,8 +226,9 @@ func (k *kit) login(address, kind, key string, mfa string) (string, error) {
 		caller := k.caller(mfa)
 		c.MFA = &caller
 	}
-	must(k.t, c.Check())
-	signedIn, err := k.Login(k.t.Context(), k.client(), c)
+	checked, err := c.Check()
+	must(k.t, err)
+	signedIn, err := k.Login(k.t.Context(), k.client(), checked)
 	return signedIn.Token, err
 }
 

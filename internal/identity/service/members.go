@@ -144,7 +144,7 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 		return identity.Member{}, err
 	}
 	var problems fault.Problems
-	in.Roles = checkRoles(&problems, in.Roles)
+	in.Roles = identity.CheckRoles(&problems, in.Roles)
 	for _, c := range []struct{ member, value string }{{"reference", in.Reference}, {"externalUid", in.ExternalUID}} {
 		if err := text.Line(c.value, text.MaxName); err != nil {
 			problems.Add(c.member, err.Error())
@@ -231,18 +231,6 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audi
 		return err
 	}
 	return s.privilegesChanged(ctx, tx, privilegeChange{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
-}
-
-// checkRoles returns the known roles in the order of identity.Roles, and adds a problem for each unknown one.
-func checkRoles(problems *fault.Problems, roles []string) []string {
-	sorted, unknown := identity.SortRoles(roles)
-	for _, r := range unknown {
-		if text.Line(r, text.MaxName) != nil {
-			r = "an entry"
-		}
-		problems.Add("roles", r+" is none of "+strings.Join(identity.Roles(), ", "))
-	}
-	return sorted
 }
 
 // privilegeChange is a change of a person's membership or roles that the person did not make.

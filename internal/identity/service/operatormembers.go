@@ -47,7 +47,7 @@ func (s *Service) OrganizationMembers(ctx context.Context, o id.Organization, af
 // identity.ErrMemberNotVerified, identity.ErrLastAdmin.
 func (s *Service) SetMember(ctx context.Context, by audit.Actor, organization, person string, roles []string) error {
 	var problems fault.Problems
-	roles = checkRoles(&problems, roles)
+	roles = identity.CheckRoles(&problems, roles)
 	if err := problems.Err(); err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (s *Service) withMember(ctx context.Context, organization, person string, c
 // CreateSharedInvitation issues a shared invitation.
 // Errors: fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrOrganizationNotFound, identity.ErrUserLimit.
 func (s *Service) CreateSharedInvitation(ctx context.Context, by audit.Actor, organization string, roles []string) (invitation identity.Invitation, err error) {
-	in := NewInvitation{Shared: true, Roles: roles}
-	if err := in.check(); err != nil {
+	in := identity.NewInvitation{Shared: true, Roles: roles}
+	if err := in.Check(); err != nil {
 		return invitation, err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {

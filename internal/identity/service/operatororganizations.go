@@ -93,7 +93,7 @@ func (s *Service) CreateEmptyOrganization(ctx context.Context, by audit.Actor, i
 	if err := text.Required(in.Name, text.MaxName); err != nil {
 		problems.Add("name", err.Error())
 	}
-	checkProfile(&problems, "", in.Locale, in.TimeZone)
+	identity.CheckProfile(&problems, "", in.Locale, in.TimeZone)
 	if err := problems.Err(); err != nil {
 		return identity.OrganizationDetails{}, err
 	}
@@ -157,11 +157,18 @@ func (s *Service) SetOrganization(ctx context.Context, by audit.Actor, organizat
 			return err
 		}
 		before := o.MFARequired
-		members, err := c.Apply(&o)
-		if err != nil {
+		members := c.Apply(&o)
+		var problems fault.Problems
+		if len(members) == 0 {
+			problems.Add("members", "give at least one")
+		}
+		if err := text.Line(o.ExternalUID, text.MaxName); err != nil {
+			problems.Add("externalUid", err.Error())
+		}
+		if err := problems.Err(); err != nil {
 			return err
 		}
-		if err := checkOrganization(&o.Profile); err != nil {
+		if err := o.Profile.Check(); err != nil {
 			return err
 		}
 		if err := tx.UpdateOrganizationProfile(ctx, o.UID, o.Profile, s.now()); err != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -14,7 +13,6 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
-	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -30,7 +28,7 @@ type NewOrganization struct {
 // Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
 func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
 	var problems fault.Problems
-	checkProfile(&problems, in.Name, in.Locale, in.TimeZone)
+	identity.CheckProfile(&problems, in.Name, in.Locale, in.TimeZone)
 	if err := problems.Err(); err != nil {
 		return o, "", err
 	}
@@ -146,7 +144,7 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return after, claim, err
 	}
-	if err := checkOrganization(&p); err != nil {
+	if err := p.Check(); err != nil {
 		return after, claim, err
 	}
 	verified, err := s.verifiedClaim(ctx, o, p.Hostname)
@@ -182,37 +180,6 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 		return s.announceToMembers(ctx, tx, o, profileUpdated)
 	})
 	return after, claim, err
-}
-
-// checkOrganization validates a profile and normalizes its hostnames.
-// Errors: fault.ErrInvalid.
-func checkOrganization(p *identity.OrganizationProfile) error {
-	var problems fault.Problems
-	checkProfile(&problems, p.Name, p.Locale, p.TimeZone)
-	for member, value := range map[string]string{"locale": p.Locale, "timeZone": p.TimeZone} {
-		if value == "" {
-			problems.Add(member, "is required")
-		}
-	}
-	for member, value := range map[string]string{
-		"addressLine1": p.AddressLine1, "addressLine2": p.AddressLine2, "postCode": p.PostCode, "city": p.City, "state": p.State,
-		"country": p.Country, "phoneNumber": p.PhoneNumber,
-	} {
-		if err := text.Line(value, text.MaxName); err != nil {
-			problems.Add(member, err.Error())
-		}
-	}
-	if err := text.Block(p.GlobalSignature, text.MaxMessage); err != nil {
-		problems.Add("globalSignature", err.Error())
-	}
-	for member, value := range map[string]string{"legalNoticeUrl": p.LegalNoticeURL, "privacyPolicyUrl": p.PrivacyPolicyURL} {
-		if err := text.URL(value); value != "" && err != nil {
-			problems.Add(member, err.Error())
-		}
-	}
-	checkHostnames(&problems, p)
-	slices.Sort(problems)
-	return problems.Err()
 }
 
 // LeaveOrganization ends the caller's membership. Every ID token of the caller ends; idToken is the session's new one.

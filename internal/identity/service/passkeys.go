@@ -233,7 +233,7 @@ func (s *Service) reportClone(ctx context.Context, c token.Client, k postgres.Pa
 
 // loginPasskey is a login with a passkey: without password, if the authenticator verified the person, or the second step of a login.
 // Errors: fault.ErrInvalid, identity.ErrCredentials, identity.ErrMFAToken, *identity.WrongHost.
-func (s *Service) loginPasskey(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
+func (s *Service) loginPasskey(ctx context.Context, c token.Client, in Checked) (SignedIn, error) {
 	try := passkeyTry{client: c, purpose: challengeLogin, answer: in.Key}
 	if in.MFA != nil {
 		if err := s.checkPending(ctx, *in.MFA); err != nil {

@@ -22,37 +22,10 @@ func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Pe
 	return s.store.Profile(ctx, caller.Person)
 }
 
-// ProfileChange is a change of a profile. Nil members stay unchanged.
-type ProfileChange struct {
-	Name     *string // empty: unset
-	Locale   *string
-	TimeZone *string
-}
-
-// check validates a change.
-// Errors: fault.ErrInvalid.
-func (c ProfileChange) check() error {
-	var problems fault.Problems
-	value := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return *s
-	}
-	checkProfile(&problems, value(c.Name), value(c.Locale), value(c.TimeZone))
-	if c.Locale != nil && *c.Locale == "" {
-		problems.Add("locale", "is empty")
-	}
-	if c.TimeZone != nil && *c.TimeZone == "" {
-		problems.Add("timeZone", "is empty")
-	}
-	return problems.Err()
-}
-
 // PutProfile changes the caller's profile and returns the new state.
 // Errors: fault.ErrInvalid, identity.ErrPersonNotFound.
-func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c ProfileChange) (after identity.Person, err error) {
-	if err := c.check(); err != nil {
+func (s *Service) PutProfile(ctx context.Context, caller token.Caller, c identity.ProfileChange) (after identity.Person, err error) {
+	if err := c.Check(); err != nil {
 		return after, err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {

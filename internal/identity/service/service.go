@@ -29,9 +29,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/url"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/database"
@@ -249,21 +247,7 @@ func (s *Service) active(ctx context.Context, store *postgres.Store, caller toke
 }
 
 // userAgent returns the part of the User-Agent header that a session keeps.
-func userAgent(c token.Client) string { return printable(c.UserAgent, identity.MaxUserAgent) }
-
-// printable returns untrusted text as valid UTF-8 without control characters, cut to at most maxBytes bytes.
-func printable(s string, maxBytes int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-	if len(s) > maxBytes {
-		s = strings.ToValidUTF8(s[:maxBytes], "")
-	}
-	return s
-}
+func userAgent(c token.Client) string { return identity.Printable(c.UserAgent, identity.MaxUserAgent) }
 
 // address returns the client's IP address as text, empty if unknown.
 func address(c token.Client) string {

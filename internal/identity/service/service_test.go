@@ -106,7 +106,7 @@ func TestPickupRace(t *testing.T) {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge, method, redirect, state := base64.RawURLEncoding.EncodeToString(sum[:]), "S256", "http://localhost:8080/x", "st"
-	raw, err := k.ParkToken(t.Context(), ann, service.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge, ChallengeMethod: &method})
+	raw, err := k.ParkToken(t.Context(), ann, identity.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge, ChallengeMethod: &method})
 	must(t, err)
 	pickup := k.caller(raw)
 	if pickup.Nonce != state || pickup.Session != ann.Session {
@@ -269,7 +269,7 @@ func TestFactorRequired(t *testing.T) {
 		t.Error("the access token does not say that a factor is required")
 	}
 	redirect := "http://localhost:8080/"
-	if _, err := k.ParkToken(t.Context(), k.caller(a.IDToken), service.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {
+	if _, err := k.ParkToken(t.Context(), k.caller(a.IDToken), identity.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {
 		t.Errorf("park without the factor: %v", err)
 	}
 	if _, err := k.IssueUIDToken(t.Context(), k.caller(a.IDToken)); !errors.Is(err, token.ErrFactorRequired) {
@@ -314,7 +314,7 @@ func TestRedirects(t *testing.T) {
 		"https://app.example.org/\r\nX: y":   false,
 		"":                                   false,
 	} {
-		_, err := k.ParkToken(t.Context(), ann, service.Parking{RedirectURI: &redirect, KeepSession: true})
+		_, err := k.ParkToken(t.Context(), ann, identity.Parking{RedirectURI: &redirect, KeepSession: true})
 		if (err == nil) != allowed {
 			t.Errorf("redirect to %q: %v", redirect, err)
 		}

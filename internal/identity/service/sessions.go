@@ -29,11 +29,29 @@ type Credentials struct {
 	Device  id.Device         // the known one of the person with the address; zero: none
 }
 
+// credentials lets Checked have the fields of Credentials, and nobody else make one.
+type credentials = Credentials
+
+// Checked are valid credentials, whose address is normalized. Only Check makes them.
+type Checked struct{ credentials }
+
+// WithDevice returns the credentials with the known device of the person with the address.
+func (c Checked) WithDevice(d id.Device) Checked {
+	c.Device = d
+	return c
+}
+
+// WithMFA returns the credentials with the mfa token of the first step; nil: none, or an invalid one.
+func (c Checked) WithMFA(mfa *token.Caller) Checked {
+	c.MFA = mfa
+	return c
+}
+
 // Check validates credentials and normalizes the address, which is the key of the login bucket.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType.
-func (c *Credentials) Check() error {
+func (c Credentials) Check() (Checked, error) {
 	var problems fault.Problems
-	normalized, err := NormalizeAddress("email", c.Email)
+	normalized, err := identity.NormalizeAddress("email", c.Email)
 	if err != nil && !(c.Email == "" && c.Type == credential.TypePasskey) {
 		var invalid *fault.Error
 		if errors.As(err, &invalid) {
@@ -48,20 +66,20 @@ func (c *Credentials) Check() error {
 		problems.Add("key", "is required")
 	}
 	if err := problems.Err(); err != nil {
-		return err
+		return Checked{}, err
 	}
 	switch c.Type {
 	case credential.TypeBcrypt, credential.TypeTOTP, credential.TypePasskey, credential.TypeRecovery:
-		return nil
+		return Checked{c}, nil
 	}
-	return identity.ErrUnsupportedType
+	return Checked{}, identity.ErrUnsupportedType
 }
 
-// Login takes checked credentials and returns an ID token, or after the first of two factors an mfa token. The handler
+// Login returns an ID token, or after the first of two factors an mfa token. The handler
 // has taken a token from the login bucket of the address or of the device.
 // Errors: identity.ErrCredentials, *identity.WrongHost for right credentials at another organization's host, and in the
 // second step identity.ErrMFAToken and identity.ErrFactorNotVerified.
-func (s *Service) Login(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
+func (s *Service) Login(ctx context.Context, c token.Client, in Checked) (SignedIn, error) {
 	switch in.Type {
 	case credential.TypeTOTP, credential.TypeRecovery:
 		return s.loginFactor(ctx, c, in)
@@ -149,7 +167,7 @@ func (s *Service) rehash(ctx context.Context, login postgres.Login, password str
 }
 
 // loginFactor is the second step of a login. After a wrong code the mfa token stays valid.
-func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credentials) (SignedIn, error) {
+func (s *Service) loginFactor(ctx context.Context, c token.Client, in Checked) (SignedIn, error) {
 	if in.MFA == nil {
 		return SignedIn{}, identity.ErrMFAToken
 	}
@@ -175,7 +193,7 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Credential
 }
 
 // loginTwo begins a session with two factors: use consumes the second one, or the passkey that is both.
-func (s *Service) loginTwo(ctx context.Context, c token.Client, in Credentials, person id.Person, use func(context.Context, *postgres.Store) error) (SignedIn, error) {
+func (s *Service) loginTwo(ctx context.Context, c token.Client, in Checked, person id.Person, use func(context.Context, *postgres.Store) error) (SignedIn, error) {
 	var session begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, person); errors.Is(err, identity.ErrPersonNotFound) {
@@ -245,13 +263,13 @@ func (s *Service) beginSession(ctx context.Context, tx *postgres.Store, c token.
 
 // RecordFailedLogin writes the audit entry of a login with a wrong password or code. The tried address is not recorded,
 // because people also type passwords there. Known and unknown addresses take the same time.
-func (s *Service) RecordFailedLogin(ctx context.Context, c token.Client, in Credentials) error {
-	login, err := s.store.Login(ctx, in.Email)
+func (s *Service) RecordFailedLogin(ctx context.Context, c token.Client, address, factor string) error {
+	login, err := s.store.Login(ctx, address)
 	if err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
 		return err
 	}
 	return s.record(ctx, s.store, audit.Entry{
-		Actor: audit.By(id.Person{}, c), Action: "session.refuse", Target: login.Person, Details: map[string]string{"factor": in.Type},
+		Actor: audit.By(id.Person{}, c), Action: "session.refuse", Target: login.Person, Details: map[string]string{"factor": factor},
 	})
 }
 

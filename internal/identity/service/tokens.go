@@ -10,9 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
@@ -120,56 +118,12 @@ func (s *Service) IssueUIDToken(ctx context.Context, caller token.Caller) (strin
 	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person})
 }
 
-// Parking is the query of POST /auth/park. Nil members are missing ones.
-type Parking struct {
-	RedirectURI     *string
-	State           *string
-	KeepSession     bool
-	Challenge       *string
-	ChallengeMethod *string
-}
-
-const (
-	methodS256      = "S256"
-	challengeLength = 43 // base64url of a SHA-256 (RFC 7636, 4.2)
-)
-
-// check validates the query. checkRedirect decides whether redirect_uri is allowed.
-// Errors: fault.ErrInvalid.
-func (p Parking) check() error {
-	var problems fault.Problems
-	if p.RedirectURI == nil || *p.RedirectURI == "" {
-		problems.Add("redirect_uri", "is required")
-	}
-	if p.State != nil {
-		if n := utf8.RuneCountInString(*p.State); n < 1 || n > identity.MaxState {
-			problems.Add("state", "must have 1 to 128 characters")
-		} else if err := text.Line(*p.State, 4*identity.MaxState); err != nil {
-			problems.Add("state", err.Error())
-		}
-	}
-	switch {
-	case p.Challenge == nil && p.ChallengeMethod != nil:
-		problems.Add("code_challenge", "is required with a code_challenge_method")
-	case p.Challenge != nil && p.ChallengeMethod == nil:
-		problems.Add("code_challenge_method", "is required with a code_challenge; S256 is supported")
-	case p.Challenge != nil && *p.ChallengeMethod != methodS256:
-		problems.Add("code_challenge_method", "is not supported; use S256")
-	case p.Challenge != nil:
-		raw, err := base64.RawURLEncoding.Strict().DecodeString(*p.Challenge)
-		if err != nil || len(raw) != sha256.Size || len(*p.Challenge) != challengeLength {
-			problems.Add("code_challenge", "is not the base64url form of a SHA-256")
-		}
-	}
-	return problems.Err()
-}
-
 // ParkToken issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is
 // kept, the caller's ID token ends.
 // Errors: fault.ErrInvalid, identity.ErrRedirectURI, token.ErrEnded, token.ErrFactorRequired,
 // identity.ErrPersonNotFound.
-func (s *Service) ParkToken(ctx context.Context, caller token.Caller, in Parking) (pickup string, err error) {
-	if err := in.check(); err != nil {
+func (s *Service) ParkToken(ctx context.Context, caller token.Caller, in identity.Parking) (pickup string, err error) {
+	if err := in.Check(); err != nil {
 		return "", err
 	}
 	t, err := s.active(ctx, s.store, caller)

@@ -2,15 +2,12 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
-	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -30,7 +27,7 @@ func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o i
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, err
 	}
-	origins, err := checkUploadOrigins(origins)
+	origins, err := identity.CheckUploadOrigins(origins)
 	if err != nil {
 		return nil, err
 	}
@@ -48,27 +45,4 @@ func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o i
 		return s.recordOf(ctx, tx, administrator(caller), o, "organization.uploadorigins", map[string]string{"origins": strings.Join(origins, " ")})
 	})
 	return origins, err
-}
-
-// checkUploadOrigins returns origins normalized, sorted and without duplicates.
-// Errors: fault.ErrInvalid.
-func checkUploadOrigins(origins []string) ([]string, error) {
-	if len(origins) > identity.MaxUploadOrigins {
-		return nil, fault.ErrInvalid.With(fmt.Sprintf("origins: has %d entries; %d are allowed", len(origins), identity.MaxUploadOrigins))
-	}
-	var problems fault.Problems
-	checked := make([]string, 0, len(origins))
-	for i, sent := range origins {
-		origin, err := text.Origin(sent)
-		if err != nil {
-			problems.Add(fmt.Sprintf("origins[%d]", i), err.Error())
-			continue
-		}
-		checked = append(checked, origin)
-	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	slices.Sort(checked)
-	return slices.Compact(checked), nil
 }

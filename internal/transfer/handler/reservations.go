@@ -80,8 +80,8 @@ type basicMetadataRequest struct {
 	AnonEmail  *string `json:"anonEmail"`
 }
 
-func (in basicMetadataRequest) domain(locale string) service.BasicMetadata {
-	return service.BasicMetadata{
+func (in basicMetadataRequest) domain(locale string) transfer.BasicMetadata {
+	return transfer.BasicMetadata{
 		Subject: in.Subject, Message: in.Message, AnonSender: in.AnonSender, AnonEmail: in.AnonEmail,
 		Locale: locale,
 	}
@@ -145,8 +145,8 @@ type recipientRequest struct {
 // StrictMembers makes the decoder refuse unknown members.
 func (*recipientRequest) StrictMembers() {}
 
-func (in reservationRequest) domain() (service.Metadata, error) {
-	m := service.Metadata{
+func (in reservationRequest) domain() (transfer.Metadata, error) {
+	m := transfer.Metadata{
 		BasicMetadata:        in.basicMetadataRequest.domain(""),
 		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password, Fields: in.Fields,
 	}

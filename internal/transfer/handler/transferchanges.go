@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/strictjson"
+	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -54,8 +55,8 @@ func (in limitChange) domain(removed []string) service.LimitChange {
 }
 
 func (in transferChangeRequest) domain() service.TransferChange {
-	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Received: service.ReceivedChange{Read: in.Read, Pinned: in.Pinned, Notes: in.Notes}, Metadata: service.Metadata{
-		BasicMetadata: service.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
+	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Received: service.ReceivedChange{Read: in.Read, Pinned: in.Pinned, Notes: in.Notes}, Metadata: transfer.Metadata{
+		BasicMetadata: transfer.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
 		DeliveryNotification: in.DeliveryNotification,
 	}}
 }

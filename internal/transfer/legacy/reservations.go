@@ -46,8 +46,8 @@ type file struct {
 	ObjectID string `json:"objectId"`
 }
 
-func (in reservationRequest) domain() service.Metadata {
-	m := service.Metadata{BasicMetadata: service.BasicMetadata{Subject: in.Subject, Message: in.Description}, TTL: in.TTL}
+func (in reservationRequest) domain() transfer.Metadata {
+	m := transfer.Metadata{BasicMetadata: transfer.BasicMetadata{Subject: in.Subject, Message: in.Description}, TTL: in.TTL}
 	for _, to := range in.Receivers {
 		m.Recipients = append(m.Recipients, transfer.Recipient{Name: to.Name, Email: to.Email, Destination: transfer.Destination(to.Type)})
 	}

@@ -48,7 +48,7 @@ func (s *Service) ExpiredTransfer(ctx context.Context, caller token.Caller, key 
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrAsked.
 func (s *Service) AskExtension(ctx context.Context, caller token.Caller, key, message string) error {
 	var problems fault.Problems
-	checkBlock(&problems, "message", message, maxAskMessage)
+	transfer.CheckBlock(&problems, "message", message, maxAskMessage)
 	if err := problems.Err(); err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 
 // Forwarding is the request to pass a transfer on. Without a subject it has that of the original.
 type Forwarding struct {
-	Metadata
+	transfer.Metadata
 	Objects []id.Object // empty: all
 }
 

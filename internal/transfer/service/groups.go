@@ -187,7 +187,7 @@ func checkGroup(in *GroupInput) error {
 	if err := text.Required(in.Name, text.MaxName); err != nil {
 		problems.Add("name", err.Error())
 	}
-	checkBlock(&problems, "description", in.Description, text.MaxMessage)
+	transfer.CheckBlock(&problems, "description", in.Description, text.MaxMessage)
 	in.VanityLink = checkVanityLink(&problems, in.VanityLink)
 	if len(in.Mailboxes) > transfer.MaxGroupMailboxes {
 		problems.Add("mailboxUids", fmt.Sprintf("must have at most %d entries", transfer.MaxGroupMailboxes))

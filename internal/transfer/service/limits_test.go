@@ -34,7 +34,7 @@ func (w *world) member(caller token.Caller, o id.Organization, roles ...string) 
 // draft creates a person's own drop with n announced files of size bytes each.
 func (w *world) draft(caller token.Caller, n int, size int64) id.Reservation {
 	w.t.Helper()
-	made, err := w.CreateReservation(w.t.Context(), caller, service.Metadata{})
+	made, err := w.CreateReservation(w.t.Context(), caller, transfer.Metadata{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestStrangersHashNothing(t *testing.T) {
 	w, stranger, r := newReservation(t)
 	w.Service, w.content = w.serve(w.blobs, func(o *service.Options) { o.Hasher = nil }) // hashing panics
 	password := "sesame"
-	if _, _, err := w.PatchReservation(t.Context(), stranger, r, service.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
+	if _, _, err := w.PatchReservation(t.Context(), stranger, r, transfer.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
 		t.Errorf("a password was answered with %v", err)
 	}
 }
@@ -132,9 +132,9 @@ func TestNewTransfersAreExactInParallel(t *testing.T) {
 		wait.Go(func() {
 			var err error
 			if i%2 == 0 {
-				_, err = w.CreateReservation(t.Context(), ann, service.Metadata{})
+				_, err = w.CreateReservation(t.Context(), ann, transfer.Metadata{})
 			} else {
-				_, err = w.ReserveMailbox(t.Context(), w.at(token.Caller{}), "ann", service.BasicMetadata{})
+				_, err = w.ReserveMailbox(t.Context(), w.at(token.Caller{}), "ann", transfer.BasicMetadata{})
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -194,7 +194,7 @@ func TestTenThousandFiles(t *testing.T) {
 	for i := range recipients {
 		recipients[i] = transfer.Recipient{Email: fmt.Sprintf("r%d@example.org", i), Destination: transfer.To}
 	}
-	made, err := w.CreateReservation(t.Context(), ann, service.Metadata{Recipients: recipients})
+	made, err := w.CreateReservation(t.Context(), ann, transfer.Metadata{Recipients: recipients})
 	if err != nil {
 		t.Fatal(err)
 	}

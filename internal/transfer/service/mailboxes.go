@@ -127,11 +127,11 @@ func mayKeepMailbox(o transfer.Owner) error {
 // checkMailbox checks a mailbox's own members and normalizes them.
 func (s *Service) checkMailbox(m *transfer.Mailbox) error {
 	var problems fault.Problems
-	checkLine(&problems, "name", m.Name, text.MaxName)
-	checkLine(&problems, "slogan", m.Slogan, text.MaxSlogan)
-	checkBlock(&problems, "absenceMessage", m.AbsenceMessage, text.MaxMessage)
+	transfer.CheckLine(&problems, "name", m.Name, text.MaxName)
+	transfer.CheckLine(&problems, "slogan", m.Slogan, text.MaxSlogan)
+	transfer.CheckBlock(&problems, "absenceMessage", m.AbsenceMessage, text.MaxMessage)
 	if m.Email != "" {
-		m.Email = checkEmail(&problems, "email", m.Email)
+		m.Email = transfer.CheckEmail(&problems, "email", m.Email)
 	}
 	m.VanityLink = checkVanityLink(&problems, m.VanityLink)
 	if m.FieldsSchema != nil {

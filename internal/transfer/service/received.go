@@ -56,7 +56,7 @@ func (s *Service) patchReceived(ctx context.Context, tx *postgres.Store, caller 
 	if in.Notes != nil {
 		notes = *in.Notes
 		var problems fault.Problems
-		checkBlock(&problems, "notes", notes, maxNotes)
+		transfer.CheckBlock(&problems, "notes", notes, maxNotes)
 		if err := problems.Err(); err != nil {
 			return err
 		}

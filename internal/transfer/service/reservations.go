@@ -24,7 +24,7 @@ type Reserved struct {
 // ReserveMailbox creates a reservation for the mailbox under key.
 // Errors: transfer.ErrKeyInvalid, transfer.ErrNotFound, fault.ErrInvalid, those of transfer.PublicMailbox.Unavailable,
 // those of transfer.Owner.RoomFor, transfer.ErrNewTransfers, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
-func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key string, in BasicMetadata) (Reserved, error) {
+func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key string, in transfer.BasicMetadata) (Reserved, error) {
 	m, err := s.PublicMailbox(ctx, caller, key)
 	if err != nil {
 		return Reserved{}, err
@@ -42,7 +42,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	if caller.Client.Address.IsValid() {
 		r.Client = ratelimit.AddressKey(caller.Client.Address)
 	}
-	if err := s.mergeBasic(&r, in); err != nil {
+	if err := in.MergeBasic(&r); err != nil {
 		return Reserved{}, err
 	}
 	if _, err := m.Unavailable(); err != nil {
@@ -67,7 +67,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 // transfer.ErrRoleMissing, fault.ErrInvalid, transfer.ErrTooManyRecipients, transfer.ErrTTL, transfer.ErrPriority,
 // transfer.ErrProtection, transfer.ErrPersonalVolume, transfer.ErrSubscriptionVolume, transfer.ErrStorageVolume,
 // transfer.ErrNewTransfers.
-func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in Metadata) (Reserved, error) {
+func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in transfer.Metadata) (Reserved, error) {
 	owner, err := s.store.Owner(ctx, caller.Person, s.scope(caller))
 	if err != nil {
 		return Reserved{}, err
@@ -91,7 +91,7 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 	}
 	err = s.hashPassword(ctx, &in)
 	if err == nil {
-		r.PasswordHash = in.hash
+		r.PasswordHash = in.Hash
 		err = s.insertReservation(ctx, r, owner)
 	}
 	if err != nil {
@@ -190,7 +190,7 @@ func mayManage(caller token.Caller, uid id.Reservation, creator id.Person) error
 // without.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, those of content.Service.ChargeMetadata; for a mailbox's
 // transfer.ErrFixedMember, for a sender's those of CreateReservation.
-func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation, in Metadata) (transfer.Reservation, Objects, error) {
+func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation, in transfer.Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // check before hashing, which is expensive; reservations of strangers have no password
 		found, err := s.store.Reservation(ctx, uid, s.scope(caller))
@@ -212,7 +212,7 @@ func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid
 			return err
 		}
 		if r.Kind == transfer.KindMailbox {
-			err = s.mergeFixed(&r.Reservation, in)
+			err = in.MergeFixed(&r.Reservation)
 		} else {
 			err = s.mergeSent(ctx, tx, &r.Reservation, r.Facts.Adminunit, in)
 		}

@@ -22,7 +22,7 @@ func (w *world) strange(mailbox, address string) (token.Caller, id.Reservation) 
 	w.t.Helper()
 	c := w.at(token.Caller{})
 	c.Client.Address = netip.MustParseAddr(address)
-	made, err := w.ReserveMailbox(w.t.Context(), c, mailbox, service.BasicMetadata{})
+	made, err := w.ReserveMailbox(w.t.Context(), c, mailbox, transfer.BasicMetadata{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -105,13 +105,13 @@ func TestUnconfirmedMetadataIsBounded(t *testing.T) {
 	w.mailbox()
 	w.within(func(l *content.Limits) { l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 5000, 3000 })
 	message := strings.Repeat("m", 400)
-	given := service.BasicMetadata{Message: &message}
+	given := transfer.BasicMetadata{Message: &message}
 	var wait sync.WaitGroup
 	for i := range 20 {
 		wait.Go(func() {
 			c := w.at(token.Caller{})
 			c.Client.Address = netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", 1+i%2))
-			made, err := w.ReserveMailbox(t.Context(), c, "ann", service.BasicMetadata{})
+			made, err := w.ReserveMailbox(t.Context(), c, "ann", transfer.BasicMetadata{})
 			if err != nil {
 				t.Error(err)
 				return
@@ -124,7 +124,7 @@ func TestUnconfirmedMetadataIsBounded(t *testing.T) {
 			}
 			another := w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID})
 			_, _, err = w.Attach(t.Context(), another, made.Reservation.UID, []service.Attachment{{ClientID: "a", Name: "a", IntendedSize: 1}})
-			_, _, second := w.PatchReservation(t.Context(), stranger, r, service.Metadata{BasicMetadata: given})
+			_, _, second := w.PatchReservation(t.Context(), stranger, r, transfer.Metadata{BasicMetadata: given})
 			_, _, third := w.Attach(t.Context(), stranger, r, []service.Attachment{{ClientID: "a", Name: message, IntendedSize: 1}})
 			for _, err := range []error{err, second, third} {
 				if err != nil && !errors.Is(err, transfer.ErrMailboxUnconfirmed) && !errors.Is(err, transfer.ErrClientUnconfirmed) {
@@ -171,7 +171,7 @@ func TestSumsOfStrangers(t *testing.T) {
 					switch rand.N(5) {
 					case 4:
 						message := string(bytes.Repeat([]byte("m"), rand.N(1000)))
-						_, _, _ = w.PatchReservation(t.Context(), callers[i], open[i], service.Metadata{BasicMetadata: service.BasicMetadata{Message: &message}})
+						_, _, _ = w.PatchReservation(t.Context(), callers[i], open[i], transfer.Metadata{BasicMetadata: transfer.BasicMetadata{Message: &message}})
 					case 0:
 						_ = w.DeleteObject(t.Context(), callers[i], open[i], name)
 						_, _, _ = w.Attach(t.Context(), callers[i], open[i], []service.Attachment{{ClientID: name, Name: name, IntendedSize: 4000}})

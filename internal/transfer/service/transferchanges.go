@@ -19,7 +19,7 @@ import (
 // TransferChange is a change of a delivered transfer. Of Metadata it uses subject, ttl (counted from now), protection, password and
 // deliveryNotification.
 type TransferChange struct {
-	Metadata
+	transfer.Metadata
 	ExpiresAt    *time.Time
 	RemindBefore *int64 // days; 0: no reminder
 	Forwarding   *bool  // recipients may forward it
@@ -56,7 +56,7 @@ func (in LimitChange) mergeLimits(l transfer.Limits) (transfer.Limits, error) {
 
 // ofSender reports whether a member of the sender is given.
 func (in TransferChange) ofSender() bool {
-	return in.Subject != nil || in.TTL != nil || in.noTTL || in.Protection != nil || in.noProtection || in.Password != nil || in.noPassword ||
+	return in.Subject != nil || in.TTL != nil || in.NoTTL || in.Protection != nil || in.NoProtection || in.Password != nil || in.NoPassword ||
 		in.DeliveryNotification != nil || in.ExpiresAt != nil || in.RemindBefore != nil || in.Forwarding != nil ||
 		in.LimitChange != (LimitChange{})
 }
@@ -166,16 +166,16 @@ func parties(t postgres.SeenTransfer, deliveries []transfer.Delivery) []id.Perso
 // Errors: fault.ErrInvalid, transfer.ErrTTL, transfer.ErrProtection, transfer.ErrServiceDisabled, transfer.ErrRoleMissing.
 func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, deliveries []transfer.Delivery, in TransferChange) (terms postgres.TransferTerms, changed []string, err error) {
 	r := transfer.Reservation{Subject: t.Subject, Protection: t.Protection, DeliveryNotification: t.Notify}
-	if err := s.mergeBasic(&r, BasicMetadata{Subject: in.Subject}); err != nil {
+	if err := (transfer.BasicMetadata{Subject: in.Subject}).MergeBasic(&r); err != nil {
 		return terms, nil, err
 	}
 	if in.Protection != nil && transfer.Protection(*in.Protection).Rank() < 0 {
 		return terms, nil, fault.ErrInvalid.With("protection: must be none, password or recipientAuthentication")
 	}
-	if err := mergeTerms(&r, owner.Adminunit, Metadata{Protection: in.Protection, noProtection: in.noProtection}); err != nil {
+	if err := (transfer.Metadata{Protection: in.Protection, NoProtection: in.NoProtection}).MergeTerms(&r, owner.Adminunit); err != nil {
 		return terms, nil, err
 	}
-	if err := mergePassword(&r, t.Protection, in.Metadata); err != nil {
+	if err := in.MergePassword(&r, t.Protection); err != nil {
 		return terms, nil, err
 	}
 	if r.Protection == transfer.ProtectIdentity && !slices.ContainsFunc(deliveries, func(d transfer.Delivery) bool { return d.Email != "" }) {
@@ -259,13 +259,13 @@ func newReminder(t postgres.SeenTransfer, in TransferChange) (int32, error) {
 func (s *Service) newExpiry(t postgres.SeenTransfer, unit transfer.Adminunit, in TransferChange) (time.Time, error) {
 	now := s.now()
 	switch {
-	case (in.TTL != nil || in.noTTL) && in.ExpiresAt != nil:
+	case (in.TTL != nil || in.NoTTL) && in.ExpiresAt != nil:
 		return time.Time{}, fault.ErrInvalid.With("expiresAt: cannot be given together with ttl")
-	case in.noTTL:
+	case in.NoTTL:
 		return now.Add(time.Duration(unit.DefaultTTL) * day), nil
 	case in.TTL != nil:
 		if !slices.ContainsFunc(unit.AvailableTTL, func(days int32) bool { return int64(days) == *in.TTL }) {
-			return time.Time{}, transfer.ErrTTL.With("ttl: not acceptable", "ttl: must be one of "+list(unit.AvailableTTL))
+			return time.Time{}, transfer.ErrTTL.With("ttl: not acceptable", "ttl: must be one of "+transfer.Listed(unit.AvailableTTL))
 		}
 		return now.Add(time.Duration(*in.TTL) * day), nil
 	case in.ExpiresAt == nil:

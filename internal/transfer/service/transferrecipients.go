@@ -71,7 +71,7 @@ func (s *Service) AddRecipients(ctx context.Context, caller token.Caller, uid id
 	if len(in) == 0 {
 		problems.Add("recipients", "must have at least one entry")
 	}
-	added := checkRecipients(&problems, in)
+	added := transfer.CheckRecipients(&problems, in)
 	if err := problems.Err(); err != nil {
 		return err
 	}

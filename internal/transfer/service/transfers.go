@@ -71,7 +71,7 @@ var errSearch = fault.ErrUnavailable.With("the search took too long; try again, 
 func (s *Service) Transfers(ctx context.Context, caller token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
 	page := postgres.Page{Received: q.Received, Sent: q.Sent, Oldest: q.Oldest, Filter: q.Filter, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
 	var problems fault.Problems
-	checkLine(&problems, "search", q.Search, text.MaxName)
+	transfer.CheckLine(&problems, "search", q.Search, text.MaxName)
 	if q.Cursor != "" {
 		var ok bool
 		if page.After, ok = parseCursor(q.Cursor); !ok {

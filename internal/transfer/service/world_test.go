@@ -261,7 +261,7 @@ func (w *world) mailbox() token.Caller {
 func (w *world) reserve() (token.Caller, id.Reservation) {
 	w.t.Helper()
 	sender, email := "Stranger", "stranger@example.org"
-	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), "ann", service.BasicMetadata{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
+	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), "ann", transfer.BasicMetadata{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
