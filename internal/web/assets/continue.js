@@ -5,7 +5,7 @@ import { F, T } from "./i18n.js";
 import { call, identity } from "./api.js";
 import "./shell.js";
 
-const at = `${identity}/oidc/auth/confirmation`;
+const at = /** @type {const} */ (`${identity}/oidc/auth/confirmation`);
 
 show(() => {
   const { value, error } = useLoaded(async () => (await call("GET", at)).body);

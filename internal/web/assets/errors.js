@@ -70,7 +70,6 @@ export const IdentityCode = Object.freeze({
   TOO_MANY_API_TOKENS: 403049,
   EXTERNAL_ADDRESS_IN_USE: 403050,
   EXTERNAL_CLAIMED: 403051,
-  TOO_MANY_WEBHOOKS: 403054,
   TOO_MANY_PASSKEYS: 403055,
   PASSKEY_HOST: 403056,
   KEY_NOT_FOUND: 404002,
@@ -79,8 +78,6 @@ export const IdentityCode = Object.freeze({
   INVITATION_NOT_FOUND: 404011,
   API_TOKEN_NOT_FOUND: 404017,
   USER_CODE: 404018,
-  WEBHOOK_NOT_FOUND: 404019,
-  WEBHOOK_DELIVERY_NOT_FOUND: 404020,
   CONFIRMATION: 404021,
   ADDRESS_IN_USE: 409014,
   HOST_IN_USE: 409015,
@@ -89,6 +86,13 @@ export const IdentityCode = Object.freeze({
   ALREADY_MEMBER: 409020,
   EXTERNAL_UNREACHABLE: 409050,
   EMAIL_TOO_OFTEN: 429002,
+});
+
+/** Webhooks: internal/webhook/errors.go */
+export const WebhookCode = Object.freeze({
+  TOO_MANY: 403054,
+  NOT_FOUND: 404019,
+  DELIVERY_NOT_FOUND: 404020,
 });
 
 /** Transfer API: internal/transfer/errors.go */
@@ -210,9 +214,9 @@ const identitySentences = {
   [IdentityCode.KEY_CHANGE]: () => T("This password is not right."),
   [IdentityCode.CANNOT_UNREGISTER]: () => T("This way of signing in cannot be removed."),
   [IdentityCode.FACTOR_FIRST]: () => T("This session began without your second factor. Please sign in again with it."),
-  [IdentityCode.TOO_MANY_WEBHOOKS]: () => T("There are too many webhooks. Delete one first."),
-  [IdentityCode.WEBHOOK_NOT_FOUND]: () => T("This webhook no longer exists."),
-  [IdentityCode.WEBHOOK_DELIVERY_NOT_FOUND]: () => T("This delivery is no longer in the log."),
+  [WebhookCode.TOO_MANY]: () => T("There are too many webhooks. Delete one first."),
+  [WebhookCode.NOT_FOUND]: () => T("This webhook no longer exists."),
+  [WebhookCode.DELIVERY_NOT_FOUND]: () => T("This delivery is no longer in the log."),
   [IdentityCode.CONFIRMATION]: () => T("This sign-in is over. Begin again where you want to sign in."),
   [IdentityCode.TOO_MANY_PASSKEYS]: () => T("You have as many passkeys as are allowed. Remove one first."),
   [IdentityCode.PASSKEY_HOST]: () => T("Passkeys don’t work here: this page is reached by an IP address."),
