@@ -77,7 +77,10 @@ INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, 
 SELECT uid('object', (:transfers - n)::bigint * :objects + o), reservation, CASE WHEN alive THEN 'report-' || o ELSE uid('object', (:transfers - n)::bigint * :objects + o)::text END,
 	CASE WHEN alive THEN 'report-' || n || '-' || o || '.pdf' END, 1000, 1000, CASE WHEN alive THEN sha256(repeat('x', 1000)::bytea) END, CASE WHEN alive THEN 'application/pdf' END, at, 30
 FROM public.made, generate_series(1, :objects) o;
-INSERT INTO transfer.object_charges (object, month, bytes)
+INSERT INTO transfer.segments (uid, object, number, size, held)
+SELECT uid('object', (:transfers - n)::bigint * :objects + o), uid('object', (:transfers - n)::bigint * :objects + o), 1, 1000, 1000
+FROM public.made, generate_series(1, :objects) o WHERE alive;
+INSERT INTO transfer.segment_charges (segment, month, bytes)
 SELECT uid('object', (:transfers - n)::bigint * :objects + o), date_trunc('month', at), 1000 FROM public.made, generate_series(1, :objects) o WHERE alive;
 INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at)
 SELECT uid, 'delivered', sha256(uid::text::bytea), repeat('x', 300 + 100 * :objects)::bytea, ARRAY[sender_uid, recipient_uid], ARRAY[sender_uid, recipient_uid], at FROM public.made;

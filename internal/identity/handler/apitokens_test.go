@@ -231,7 +231,8 @@ func stalledUpload(t *testing.T, p *testkit.Person, reservation, file string, do
 	}()
 	poll.Until(t, "the upload beginning", func() bool {
 		var begun bool
-		err := p.Server.App.DB.Pool.QueryRow(t.Context(), `SELECT lease_until IS NOT NULL FROM transfer.objects WHERE client_id = $1`, file).Scan(&begun)
+		err := p.Server.App.DB.Pool.QueryRow(t.Context(), `
+			SELECT s.lease_until IS NOT NULL FROM transfer.segments s JOIN transfer.objects o ON o.uid = s.object WHERE o.client_id = $1`, file).Scan(&begun)
 		return err == nil && begun
 	})
 }
