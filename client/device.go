@@ -88,7 +88,7 @@ func (c *Client) deviceToken(ctx context.Context, name, code string) (token, ref
 	}
 	defer resp.Body.Close()
 	var answer struct {
-		IDToken string          `json:"id_token"`
+		IDToken string          `json:"session_token"`
 		Error   json.RawMessage `json:"error"` // a text as RFC 6749 has it
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {

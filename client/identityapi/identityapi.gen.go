@@ -535,9 +535,9 @@ type DeviceTokens struct {
 	// ExpiresIn Seconds that the access token is valid
 	ExpiresIn int `json:"expires_in"`
 
-	// IDToken The ID token of the session
-	IDToken   string                `json:"id_token"`
-	TokenType DeviceTokensTokenType `json:"token_type"`
+	// SessionToken The ID token of the session
+	SessionToken string                `json:"session_token"`
+	TokenType    DeviceTokensTokenType `json:"token_type"`
 }
 
 // DeviceTokensTokenType defines model for DeviceTokens.TokenType.
@@ -1190,7 +1190,6 @@ type TokenEntry struct {
 	IP                  string    `json:"ip"`
 	IssuedTimestamp     Timestamp `json:"issuedTimestamp"`
 	Jti                 UID       `json:"jti"`
-	LastUsedTimestamp   Timestamp `json:"lastUsedTimestamp"`
 	UserAgent           string    `json:"userAgent"`
 }
 
@@ -1880,6 +1879,26 @@ func (c *Client) GetWellKnownEnvironment(ctx context.Context, params *GetWellKno
 	return call.Do[*Environment](ctx, c.call, http.MethodGet, "/.well-known/consign-environment", params, call.Body{}, editors)
 }
 
+// GetAuthorizationServerAnswer is the answer of GetAuthorizationServer.
+type GetAuthorizationServerAnswer struct {
+	DeviceAuthorizationEndpoint string   `json:"device_authorization_endpoint"`
+	GrantTypesSupported         []string `json:"grant_types_supported"`
+	Issuer                      string   `json:"issuer"`
+	JwksURI                     string   `json:"jwks_uri"`
+
+	// ResponseTypesSupported Empty. There is no authorization endpoint
+	ResponseTypesSupported            []string `json:"response_types_supported"`
+	TokenEndpoint                     string   `json:"token_endpoint"`
+	TokenEndpointAuthMethodsSupported []string `json:"token_endpoint_auth_methods_supported"`
+}
+
+// GetAuthorizationServer: Where programs ask for a session
+//
+//	GET /.well-known/oauth-authorization-server
+func (c *Client) GetAuthorizationServer(ctx context.Context, editors ...Editor) (*GetAuthorizationServerAnswer, error) {
+	return call.Do[*GetAuthorizationServerAnswer](ctx, c.call, http.MethodGet, "/.well-known/oauth-authorization-server", nil, call.Body{}, editors)
+}
+
 // GetOpenIDConfiguration: The same as the standard document
 //
 //	GET /.well-known/openid-configuration
@@ -2019,6 +2038,21 @@ func (c *Client) UndoChange(ctx context.Context, key MailedKey, editors ...Edito
 //	POST /auth/upgrade
 func (c *Client) UpgradeToken(ctx context.Context, editors ...Editor) (*NewIDToken, error) {
 	return call.Do[*NewIDToken](ctx, c.call, http.MethodPost, "/auth/upgrade", nil, call.Body{}, editors)
+}
+
+// ListTokenUsesAnswer is the answer of ListTokenUses.
+type ListTokenUsesAnswer struct {
+	Uses []struct {
+		Jti               UID       `json:"jti"`
+		LastUsedTimestamp Timestamp `json:"lastUsedTimestamp"`
+	} `json:"uses"`
+}
+
+// ListTokenUses: When the caller's ID tokens were last used
+//
+//	GET /auth/uses
+func (c *Client) ListTokenUses(ctx context.Context, editors ...Editor) (*ListTokenUsesAnswer, error) {
+	return call.Do[*ListTokenUsesAnswer](ctx, c.call, http.MethodGet, "/auth/uses", nil, call.Body{}, editors)
 }
 
 // ConfirmAddress: Confirm an email address with the mailed key

@@ -949,6 +949,9 @@ type PublicTransfer struct {
 	DeleteAfterDownload *bool     `json:"deleteAfterDownload,omitempty"`
 	ExpiresAt           Timestamp `json:"expiresAt"`
 
+	// Forwarding Recipients may forward it
+	Forwarding bool `json:"forwarding"`
+
 	// Locked The transfer is protected and not unlocked: subject, message, answers, counts and objects are absent
 	Locked bool `json:"locked"`
 

@@ -72,6 +72,21 @@ func TestContractNumbering(t *testing.T) {
 	}
 }
 
+// TestDeviations checks that each row about a deviation from the specifications names a test. TestDocsNames checks that the test exists.
+func TestDeviations(t *testing.T) {
+	t.Parallel()
+	_, section, found := strings.Cut(readText(t, "docs/contract.md"), "\n## 10. Where we deviate")
+	rows := regexp.MustCompile(`(?m)^\| .* \| ([^|]*) \|$`).FindAllStringSubmatch(section, -1)
+	if !found || len(rows) < 5 {
+		t.Fatalf("found %d rows", len(rows))
+	}
+	for _, row := range rows[1:] {
+		if !strings.Contains(row[1], "Test") {
+			t.Errorf("no test: %s", row[0])
+		}
+	}
+}
+
 // textFiles lists the repository's own text files, relative to its root: no generated, vendored or verbatim ones.
 func textFiles(t *testing.T) []string {
 	t.Helper()

@@ -84,6 +84,9 @@ func (p *IDP) Known(changes ...map[string]any) Option {
 func (p *IDP) client(changes map[string]any) map[string]any {
 	c := map[string]any{"type": "keycloak", "issuer": p.Issuer, "clientId": IDPClient, "clientSecret": IDPSecret, "name": "Test provider"}
 	maps.Copy(c, changes)
+	if c["organizationUid"] != nil && c["domains"] == nil {
+		c["domains"] = []string{"example.com"} // of the people in tests
+	}
 	return c
 }
 

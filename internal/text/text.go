@@ -61,6 +61,11 @@ func FileName(s string) error {
 	if err := Required(s, MaxFile); err != nil {
 		return err
 	}
+	return Direction(s)
+}
+
+// Direction checks that a text has no bidirectional overrides, embeddings or isolates, which can disguise it in the texts around it.
+func Direction(s string) error {
 	if strings.ContainsFunc(s, isBidiControl) {
 		return errBidi
 	}

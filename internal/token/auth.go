@@ -45,6 +45,8 @@ const (
 	sessionCookie
 	operator
 	young
+	everyScope
+	ignoreUnusable
 
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
@@ -64,6 +66,10 @@ func (a Auth) Optional() Auth { return a | optional }
 // IgnoreOthers admits requests with a valid token of another kind as anonymous, as a browser that is signed in sends it to
 // the page of a link. It implies Optional.
 func (a Auth) IgnoreOthers() Auth { return a | optional | ignoreOthers }
+
+// IgnoreUnusable admits requests with a token that is not accepted, or no longer valid, as anonymous. API tokens are not ignored: a
+// program that presents one wants its rights. It implies Optional.
+func (a Auth) IgnoreUnusable() Auth { return a | optional | ignoreUnusable }
 
 // IgnoresOthers reports whether a valid token of another kind counts as no token.
 func (a Auth) IgnoresOthers() bool { return a&ignoreOthers != 0 }
@@ -132,13 +138,13 @@ func (a Auth) String() string {
 	for _, m := range []struct {
 		bit  Auth
 		name string
-	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"}} {
+	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"}, {ignoreUnusable, "unusable tokens ignored"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}
 	}
 	if scopes := a.Scopes(); len(scopes) > 0 {
-		text += ", scope " + join(scopes, " or ")
+		text += ", scope " + join(scopes, a.between())
 	}
 	return text
 }

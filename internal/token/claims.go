@@ -143,7 +143,7 @@ func payloadOf(k Kind, c Claims, issuer, namespace string) *payload {
 	case KindPreflight:
 		w.Subject, w.State, w.Session = c.State, &c.State, ""
 	case KindUID:
-		w.Session = ""
+		w.Session, w.Epoch = "", &c.Epoch
 	case KindReservation:
 		w.Subject, w.Session = c.Reservation.String(), ""
 		if !c.APIToken.IsZero() {
@@ -198,7 +198,7 @@ func (p *payload) caller() (Caller, error) {
 	}
 	personal := c.Kind == KindID || c.Kind == KindAccess
 	if personal && (c.Session.IsZero() || p.AuthLevel == nil || p.Roles == nil || p.AuthTime == nil) ||
-		c.Kind == KindAccess && p.Epoch == nil || c.Kind == KindID && p.Version != idTokenVersion {
+		(c.Kind == KindAccess || c.Kind == KindUID) && p.Epoch == nil || c.Kind == KindID && p.Version != idTokenVersion {
 		return Caller{}, errClaims
 	}
 	return c, nil

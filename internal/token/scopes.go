@@ -36,7 +36,21 @@ func (a Auth) For(scopes ...Scope) Auth {
 	return a
 }
 
-// Scopes returns the scopes of which an API token needs one, none if the route accepts no API tokens.
+// ForEach also accepts API tokens that have all of the scopes.
+func (a Auth) ForEach(scopes ...Scope) Auth { return a.For(scopes...) | everyScope }
+
+// NeedsEveryScope reports whether an API token needs all scopes of the rule, not one of them.
+func (a Auth) NeedsEveryScope() bool { return a&everyScope != 0 }
+
+// between returns the word between the scopes of the rule.
+func (a Auth) between() string {
+	if a.NeedsEveryScope() {
+		return " and "
+	}
+	return " or "
+}
+
+// Scopes returns the scopes of which an API token needs one, or all (NeedsEveryScope). None: the route accepts no API tokens.
 func (a Auth) Scopes() []Scope {
 	var list []Scope
 	for i, s := range Scopes {
@@ -54,10 +68,11 @@ func (a Auth) checkScopes(c Caller) error {
 	if len(need) == 0 {
 		return ErrNoScope
 	}
-	if slices.ContainsFunc(need, c.HasScope) {
+	missing := slices.DeleteFunc(slices.Clone(need), c.HasScope)
+	if len(missing) == 0 || !a.NeedsEveryScope() && len(missing) < len(need) {
 		return nil
 	}
-	return Insufficient("Authorization: this needs an API token with the scope "+join(need, " or "), need...)
+	return Insufficient("Authorization: this needs an API token with the scope "+join(need, a.between()), need...)
 }
 
 // HasScope reports whether the caller's API token has a scope.

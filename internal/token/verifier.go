@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/consign-dev/consign/internal/fault"
 )
 
 const (
@@ -174,11 +176,16 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 		return anonymous, ErrMissing
 	}
 	c, err := v.Verify(r.Context(), raw)
+	ignored := a&ignoreUnusable != 0 && !isAPI(raw)
+	var refused *fault.Error
+	if ignored && errors.As(err, &refused) && refused.Kind == fault.Unauthenticated {
+		return anonymous, nil
+	}
 	if err != nil {
 		return anonymous, err
 	}
 	c.Client, c.Cookie = anonymous.Client, inCookie == KindID
-	if !a.Accepts(c.Kind) && a.IgnoresOthers() {
+	if !a.Accepts(c.Kind) && (a.IgnoresOthers() || ignored) {
 		return anonymous, nil
 	}
 	if c.Kind == KindAPI {

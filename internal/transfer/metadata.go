@@ -89,6 +89,9 @@ func setLine(problems *fault.Problems, to *string, value *string, member string)
 		return
 	}
 	CheckLine(problems, member, *value, text.MaxName)
+	if err := text.Direction(*value); err != nil {
+		problems.Add(member, err.Error())
+	}
 	*to = *value
 }
 

@@ -27,6 +27,7 @@ type Reservation struct {
 	Message              string
 	AnonSender           string
 	AnonEmail            string
+	SenderByUID          bool        `db:"-"` // a uid token names Sender, which checks no address; only stored
 	ProvenAddresses      []string    // addresses that a stranger's uploader has verified; only read, not stored
 	Locale               string      // of the uploader
 	Recipients           []Recipient `db:"-"`

@@ -289,3 +289,26 @@ func TestSignupMailsAreLimited(t *testing.T) {
 	s.Clock.Advance(24 * time.Hour / 20)
 	signUp(victim).Want(http.StatusOK)
 }
+
+// TestAttackNameInVerification: the text of a stranger is not mailed to an address that nobody has verified, as the name of a sign-up.
+func TestAttackNameInVerification(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	const text = "Your account is locked! Verify at evil"
+	s.Stranger().Post(s.Identity+"/signup", map[string]any{
+		"address": "victim@example.org", "password": testkit.Password, "name": text, "locale": "en_US", "timeZone": "UTC",
+	}).Want(http.StatusOK)
+	m := s.Mail.Wait(t, "victim@example.org", "/confirm/", 1)
+	if all := m.Subject + m.Text + m.HTML + fmt.Sprint(m.Header); strings.Contains(all, "locked") {
+		t.Errorf("the mail says %s", all)
+	}
+}
+
+// TestAttackWrongProof: a proof that is given is checked, also in a young session, which needs none.
+func TestAttackWrongProof(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Do("DELETE", s.Identity+"/profile", map[string]any{"authKey": "wrong"}).WantError(identity.ErrKeyChange)
+	ann.Do("DELETE", s.Identity+"/profile", map[string]any{"authKey": testkit.Password}).Want(http.StatusNoContent)
+}

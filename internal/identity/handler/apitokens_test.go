@@ -339,3 +339,23 @@ func TestAPITokenWarnings(t *testing.T) {
 		t.Errorf("%d mails, %d uses in the audit, want 1 and 2", mails, uses)
 	}
 }
+
+// TestAttackSendingTokenReads: a token that may send neither reads received transfers by a change nor passes them on.
+func TestAttackSendingTokenReads(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	unknown := s.Transfer + "/transfers/" + id.New[id.Transfer]().String()
+	for scopes, open := range map[string]bool{"transfers:send": false, "transfers:read": false, "transfers:read transfers:send": true} {
+		program, _ := apiToken(ann, map[string]any{"name": "program", "scopes": strings.Fields(scopes)})
+		for _, got := range []*testkit.Response{program.Patch(unknown, map[string]any{"read": true}), program.Post(unknown+"/forward", map[string]any{"recipients": []any{}})} {
+			if refused := got.Number("error.code") == float64(token.ErrScope.Code); refused == open {
+				t.Errorf("%s: %d %s", scopes, got.Status, got.Body)
+			}
+		}
+	}
+	made := ann.As(ann.ID).Post(s.Identity+"/tokens", reading("named")).Want(http.StatusCreated)
+	if made.String("owner.name") != "Ann" {
+		t.Errorf("the owner is %s", made.Body)
+	}
+}

@@ -78,12 +78,13 @@ func (h *Handler) beginDeviceLogin(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
-// The answers of POST /device/token (RFC 6749, 5.1 and 5.2). The ID token is the session; it refreshes the access token.
+// The answers of POST /device/token (RFC 6749, 5.1 and 5.2). The session token is an ID
+// token of Consign, which refreshes the access token. As id_token it would have to be for the client (OpenID Connect Core, 3.1.3.7).
 type deviceTokenResponse struct {
 	AccessToken string `json:"access_token"`
 	TokenType   string `json:"token_type"`
 	Lifetime    int    `json:"expires_in"`
-	IDToken     string `json:"id_token"`
+	Session     string `json:"session_token"`
 }
 
 type oauthErrorResponse struct {
@@ -106,7 +107,7 @@ func (h *Handler) createDeviceToken(w http.ResponseWriter, r *http.Request) erro
 	session, err := h.fetchDeviceSession(r)
 	if err == nil {
 		return httpapi.JSON(w, http.StatusOK, deviceTokenResponse{
-			AccessToken: session.Token, TokenType: "Bearer", IDToken: session.IDToken, Lifetime: int(session.Lifetime / time.Second),
+			AccessToken: session.Token, TokenType: "Bearer", Session: session.IDToken, Lifetime: int(session.Lifetime / time.Second),
 		})
 	}
 	for _, e := range oauthErrors {

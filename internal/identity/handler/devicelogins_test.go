@@ -70,8 +70,8 @@ func TestDeviceAuthorization(t *testing.T) {
 	}
 	program := s.Stranger().As(got.String("access_token"))
 	program.Get(s.Identity + "/profile").Want(http.StatusOK)
-	program.As(got.String("id_token")).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
-	claims := claimsOf(t, got.String("id_token"))
+	program.As(got.String("session_token")).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
+	claims := claimsOf(t, got.String("session_token"))
 	if claims["sid"] == claimsOf(t, ann.ID)["sid"] || claims["auth_time"] != claimsOf(t, ann.ID)["auth_time"] {
 		t.Errorf("the session is %v", claims)
 	}

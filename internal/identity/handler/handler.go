@@ -149,12 +149,14 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "POST", Pattern: "/signup", Auth: anyone, Bucket: signup, Handler: h.signUp},
 		{Method: "GET", Pattern: "/oidc/discovery", Auth: anyone, Handler: h.getDiscovery},
-		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.getDiscovery},
+		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.getOpenIDConfiguration},
+		{Method: "GET", Pattern: authorizationServer, Auth: anyone, Handler: h.getAuthorizationServer},
 		{Method: "GET", Pattern: "/auth/keys", Auth: anyone, Handler: h.listKeys},
 		{Method: "POST", Pattern: "/auth/exists", Auth: anyone, Bucket: exists, Handler: h.findProvider},
 		{Method: "POST", Pattern: "/auth/login", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.logIn, SignIn: true},
 		{Method: "POST", Pattern: "/auth/passkey/options", Auth: anyone, Bucket: passkeys, Handler: h.createPasskeyOptions, SignIn: true},
 		{Method: "GET", Pattern: "/auth", Auth: cookie.Verified(), Handler: h.listSessions},
+		{Method: "GET", Pattern: "/auth/uses", Auth: cookie.Verified(), Handler: h.listSessionUses},
 		{Method: "POST", Pattern: "/auth/uid", Auth: id.Verified(), Handler: h.createUIDToken},
 		{Method: "POST", Pattern: "/auth/upgrade", Auth: cookie, Handler: h.upgradeToken},
 		{Method: "POST", Pattern: "/auth/park", Auth: cookie.Verified(), Handler: h.parkSession},
@@ -279,7 +281,8 @@ func (h *Handler) publicRoutes() []httpapi.Route {
 // RootRoutes returns the routes at the root of each host.
 func (h *Handler) RootRoutes() []httpapi.Route {
 	return []httpapi.Route{
-		{Method: "GET", Pattern: openIDConfiguration, Auth: token.None, Handler: h.getDiscovery},
+		{Method: "GET", Pattern: authorizationServer, Auth: token.None, Handler: h.getAuthorizationServer},
+		{Method: "GET", Pattern: authorizationServer + h.base, Auth: token.None, Handler: h.getAuthorizationServer},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: relatedOriginsPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getRelatedOrigins},
 	}

@@ -139,7 +139,6 @@ func (h *Handler) mfa(r *http.Request) (*token.Caller, error) {
 type sessionResponse struct {
 	JTI        id.Token     `json:"jti"`
 	Issued     httpapi.Time `json:"issuedTimestamp"`
-	Used       httpapi.Time `json:"lastUsedTimestamp"`
 	Expiration httpapi.Time `json:"expirationTimestamp"`
 	UserAgent  string       `json:"userAgent"`
 	IP         string       `json:"ip"`
@@ -150,9 +149,25 @@ type sessionsResponse struct {
 }
 
 func sessionFrom(s identity.Session) sessionResponse {
-	return sessionResponse{
-		JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Used: httpapi.Time(s.UsedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP,
+	return sessionResponse{JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP}
+}
+
+type sessionUseResponse struct {
+	JTI  id.Token     `json:"jti"`
+	Used httpapi.Time `json:"lastUsedTimestamp"`
+}
+
+// listSessionUses handles GET /auth/uses: what the specification's token entries do not have.
+func (h *Handler) listSessionUses(w http.ResponseWriter, r *http.Request) error {
+	sessions, err := h.service.Sessions(r.Context(), caller(r))
+	if err != nil {
+		return err
 	}
+	out := make([]sessionUseResponse, len(sessions))
+	for i, s := range sessions {
+		out[i] = sessionUseResponse{s.JTI, httpapi.Time(s.UsedAt)}
+	}
+	return httpapi.JSON(w, http.StatusOK, map[string]any{"uses": out})
 }
 
 // listSessions handles GET /auth.

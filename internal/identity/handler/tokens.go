@@ -103,8 +103,8 @@ func (h *Handler) listKeys(w http.ResponseWriter, _ *http.Request) error {
 const openIDConfiguration = "/.well-known/openid-configuration"
 
 // discoveryResponse holds the members of the specification and those of the standard (contract 3.9). There is no
-// authorization endpoint because Consign is not an OpenID provider for other services. A verifier needs the issuer, the
-// keys and the algorithm only.
+// authorization endpoint and no response type because Consign is not an OpenID provider for other services. A verifier needs the issuer,
+// the keys and the algorithm only.
 type discoveryResponse struct {
 	Issuer           string   `json:"issuer"`
 	JWKSURL          string   `json:"jwksUrl"`
@@ -118,12 +118,45 @@ type discoveryResponse struct {
 func discoveryFrom(issuer string) discoveryResponse {
 	return discoveryResponse{
 		Issuer: issuer, JWKSURL: issuer + "/auth/keys", JWKSURI: issuer + "/auth/keys",
-		ResponseTypes: []string{"id_token"}, SubjectTypes: []string{"public"}, SigningAlgorithm: []string{"ES256"},
+		ResponseTypes: []string{}, SubjectTypes: []string{"public"}, SigningAlgorithm: []string{"ES256"},
 		Claims: []string{"iss", "sub", "aud", "iat", "exp", "auth_time", "email", "email_verified", "locale", "zoneinfo"},
 	}
 }
 
-// getDiscovery handles GET /oidc/discovery and GET /.well-known/openid-configuration.
+// getDiscovery handles GET /oidc/discovery.
 func (h *Handler) getDiscovery(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, h.discovered)
+}
+
+// getOpenIDConfiguration handles GET /.well-known/openid-configuration, which exists at the issuer only.
+func (h *Handler) getOpenIDConfiguration(w http.ResponseWriter, r *http.Request) error {
+	if httpapi.Client(r.Context()).HostName != h.publicHost {
+		return fault.ErrNotFound.With("the issuer is " + h.discovered.Issuer)
+	}
+	return h.getDiscovery(w, r)
+}
+
+// authorizationServer is the path of the metadata of the device grant (RFC 8414). For an issuer with a path, that path follows.
+const authorizationServer = "/.well-known/oauth-authorization-server"
+
+type authorizationServerResponse struct {
+	Issuer              string   `json:"issuer"`
+	DeviceAuthorization string   `json:"device_authorization_endpoint"`
+	TokenEndpoint       string   `json:"token_endpoint"`
+	JWKSURI             string   `json:"jwks_uri"`
+	GrantTypes          []string `json:"grant_types_supported"`
+	ResponseTypes       []string `json:"response_types_supported"`
+	TokenAuthMethods    []string `json:"token_endpoint_auth_methods_supported"`
+}
+
+// getAuthorizationServer handles GET /.well-known/oauth-authorization-server, which exists at the issuer's host only.
+func (h *Handler) getAuthorizationServer(w http.ResponseWriter, r *http.Request) error {
+	issuer := h.discovered.Issuer
+	if httpapi.Client(r.Context()).HostName != h.publicHost {
+		return fault.ErrNotFound.With("the issuer is " + issuer)
+	}
+	return httpapi.JSON(w, http.StatusOK, authorizationServerResponse{
+		Issuer: issuer, DeviceAuthorization: issuer + "/device/authorization", TokenEndpoint: issuer + "/device/token", JWKSURI: issuer + "/auth/keys",
+		GrantTypes: []string{deviceGrant}, ResponseTypes: []string{}, TokenAuthMethods: []string{"none"},
+	})
 }

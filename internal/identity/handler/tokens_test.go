@@ -209,7 +209,16 @@ func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	issuer := s.Config.PublicURL.String() + s.Identity
-	for _, path := range []string{s.Identity + "/oidc/discovery", s.Identity + "/.well-known/openid-configuration", "/.well-known/openid-configuration"} {
+	elsewhere := s.Stranger().With("Host", "other.example.org")
+	for _, path := range []string{s.Identity + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server" + s.Identity} {
+		elsewhere.Get(path).WantError(fault.ErrNotFound) // it would name an issuer that is not that host
+	}
+	s.Stranger().Get("/.well-known/openid-configuration").WantError(fault.ErrNotFound)
+	if grant := s.Stranger().Get("/.well-known/oauth-authorization-server" + s.Identity).Want(http.StatusOK); grant.String("issuer") != issuer ||
+		grant.String("device_authorization_endpoint") != issuer+"/device/authorization" || grant.String("token_endpoint") != issuer+"/device/token" {
+		t.Errorf("%s", grant.Body)
+	}
+	for _, path := range []string{s.Identity + "/oidc/discovery", s.Identity + "/.well-known/openid-configuration"} {
 		resp := s.Stranger().Get(path).Want(http.StatusOK)
 		if resp.String("issuer") != issuer || resp.String("jwksUrl") != issuer+"/auth/keys" || resp.String("jwks_uri") != resp.String("jwksUrl") {
 			t.Errorf("%s: %s", path, resp.Body)

@@ -46,6 +46,7 @@ type Client struct {
 	ClientSecret string          `json:"-"` // empty for a public client; for Apple the JWT signed with Apple's key
 	Name         string          // for the sign-in button; may be empty
 	Organization id.Organization // persons who log in become its members; zero: none
+	Domains      []string        // whose addresses an organization's provider verifies; required with Organization
 	EmailTrusted bool            // replaces email_verified; only for an issuer that one organization controls
 }
 
@@ -55,7 +56,7 @@ func (c Client) String() string {
 }
 
 // Load returns the clients in the file of CONSIGN_OIDC_CLIENTS: a JSON array of objects with the members type, issuer,
-// clientId, clientSecret, name, organizationUid and emailTrusted. It returns none for an empty path. The error has one
+// clientId, clientSecret, name, organizationUid, domains and emailTrusted. It returns none for an empty path. The error has one
 // sentence for each mistake and contains no secrets.
 func Load(path string) ([]Client, error) {
 	if path == "" {
@@ -121,7 +122,7 @@ func parseClient(raw json.RawMessage) (c Client, problems []error) {
 	var kind, organization string
 	targets := map[string]any{
 		"type": &kind, "issuer": &c.Issuer, "clientId": &c.ClientID, "clientSecret": &c.ClientSecret,
-		"name": &c.Name, "organizationUid": &organization, "emailTrusted": &c.EmailTrusted,
+		"name": &c.Name, "organizationUid": &organization, "domains": &c.Domains, "emailTrusted": &c.EmailTrusted,
 	}
 	names := make([]string, 0, len(members))
 	for name := range members {
@@ -131,12 +132,15 @@ func parseClient(raw json.RawMessage) (c Client, problems []error) {
 	for _, name := range names {
 		target, known := targets[name]
 		if !known {
-			problems = append(problems, fmt.Errorf(" has an unknown member %s; known are type, issuer, clientId, clientSecret, name, organizationUid and emailTrusted", strconv.Quote(name)))
+			problems = append(problems, fmt.Errorf(" has an unknown member %s; known are type, issuer, clientId, clientSecret, name, organizationUid, domains and emailTrusted", strconv.Quote(name)))
 			continue
 		}
 		want := "a string"
-		if name == "emailTrusted" {
+		switch name {
+		case "emailTrusted":
 			want = "true or false"
+		case "domains":
+			want = "an array of strings"
 		}
 		if err := json.Unmarshal(members[name], target); err != nil || bytes.Equal(members[name], []byte("null")) {
 			problems = append(problems, fmt.Errorf(".%s: must be %s", name, want))
@@ -193,12 +197,25 @@ func validateClient(c Client, add func(member, problem string)) {
 	if err := text.Line(c.Name, maxMember); err != nil {
 		add("name", err.Error())
 	}
+	for _, d := range c.Domains {
+		if name, err := text.Hostname(d); err != nil || name != d {
+			add("domains", "must be domains in lower case, like example.com")
+		}
+	}
+	if (len(c.Domains) > 0) == c.Organization.IsZero() {
+		add("domains", "belongs to organizationUid: the domains of the addresses that this provider verifies")
+	}
 	if c.EmailTrusted && !singleTenant(c) {
 		add("emailTrusted", "needs an issuer that one organization runs for itself: a keycloak realm or the issuer of one Microsoft tenant")
 	}
 	if !c.Organization.IsZero() && ruleOf(c).template != "" {
 		add("organizationUid", "needs the issuer of one tenant; with this one, anybody with a Microsoft account would become a member")
 	}
+}
+
+// verifies reports whether the client's provider may say that an address is verified: an organization's does for its own domains.
+func (c Client) verifies(address string) bool {
+	return c.Organization.IsZero() || slices.Contains(c.Domains, address[strings.LastIndexByte(address, '@')+1:])
 }
 
 // issuerProblem returns what is wrong with an issuer, or "" (OpenID Connect Discovery 1.0, section 3; contract 3.14).

@@ -108,6 +108,9 @@ func (p *Providers) verify(ctx context.Context, r *registration, t *token, want 
 	if !identity.EmailVerified {
 		return identity, ErrEmailNotVerified
 	}
+	if !r.verifies(c.Email) {
+		return identity, ErrEmailNotVerified.with("token: this provider of an organization does not verify addresses of that domain")
+	}
 	return identity, nil
 }
 

@@ -31,7 +31,9 @@ func TestVerifyAlgorithms(t *testing.T) {
 		t.Run(string(key.alg)+key.kid, func(t *testing.T) {
 			t.Parallel()
 			organization := id.New[id.Organization]()
-			l := newLab(t, newIDP(t, key, newES256(t, "other")), func(o *oidc.Options) { o.Clients[0].Organization = organization })
+			l := newLab(t, newIDP(t, key, newES256(t, "other")), func(o *oidc.Options) {
+				o.Clients[0].Organization, o.Clients[0].Domains = organization, []string{"example.com"}
+			})
 			got, err := l.Verify(t.Context(), l.good(t), nonce("n-1"))
 			want(t, err, nil)
 			now := l.clock.Now()

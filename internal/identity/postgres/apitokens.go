@@ -20,14 +20,14 @@ type NewAPIToken struct {
 }
 
 // InsertAPIToken stores an API token.
-func (s *Store) InsertAPIToken(ctx context.Context, t NewAPIToken) error {
-	_, err := database.Exec(ctx, s.q, "store API token", `
+func (s *Store) InsertAPIToken(ctx context.Context, t NewAPIToken) (owner string, err error) {
+	return database.Scalar[string](ctx, s.q, "store API token", nil, `
 		INSERT INTO identity.api_tokens
 		    (uid, secret_hash, person, membership, organization, name, scopes, mailboxes, mailbox_keys, strong, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::uuid[], '{}'), coalesce($9::text[], '{}'), $10, $11, $12)`,
+		VALUES ($1, $2, $3, $4, $5, $6, $7, coalesce($8::uuid[], '{}'), coalesce($9::text[], '{}'), $10, $11, $12)
+		RETURNING coalesce((SELECT p.name FROM identity.persons p WHERE p.uid = $3), '')`,
 		t.UID, t.Hash[:], t.Person, database.Null(t.Membership), database.Null(t.Organization), t.Name, t.Scopes, t.Mailboxes, t.MailboxKeys,
 		t.Strong, t.CreatedAt, t.ExpiresAt)
-	return err
 }
 
 // CountAPITokens returns how many API tokens a person has, or an organization unless it is zero. Call it with the one that counts locked.

@@ -64,7 +64,7 @@ func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in id
 		if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
-		if err := tx.InsertAPIToken(ctx, t); err != nil {
+		if t.PersonName, err = tx.InsertAPIToken(ctx, t); err != nil {
 			return err
 		}
 		return s.recordAPIToken(ctx, tx, caller, t.APIToken, "token.create")

@@ -229,8 +229,9 @@ func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, v ve
 	if v.next != "" {
 		path += "?next=" + url.QueryEscape(v.next)
 	}
+	// Without the name: the address may be somebody else's, and the name a text of a stranger.
 	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		To: v.address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: v.person.String(),
+		To: v.address, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: v.person.String(),
 		Data:     map[string]any{"address": v.address, "expiresAt": v.expires},
 		Secret:   map[string]string{"link": s.link(host, path)},
 		GiveUpAt: v.expires,

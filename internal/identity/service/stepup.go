@@ -47,12 +47,12 @@ func (s *Service) prove(ctx context.Context, caller token.Caller, p token.Proof)
 	if p.Factor != nil && p.Factor.Type == credential.TypePasskey {
 		return s.provePasskey(ctx, caller, p, young)
 	}
-	if !young {
+	if !young || p.Key != nil { // what is given is checked, also where it is not needed
 		if err := s.checkPassword(ctx, caller, p.Key); err != nil {
 			return proved{}, err
 		}
 	}
-	if young && caller.AuthLevel >= identity.LevelTwo {
+	if young && caller.AuthLevel >= identity.LevelTwo && p.Factor == nil {
 		return proved{}, nil
 	}
 	factors, err := s.store.Factors(ctx, caller.Person)
@@ -83,7 +83,7 @@ func (s *Service) provePasskey(ctx context.Context, caller token.Caller, p token
 	if err != nil {
 		return proved{}, factorError(err)
 	}
-	if !young && !k.verified {
+	if !young && !k.verified || p.Key != nil {
 		if err := s.checkPassword(ctx, caller, p.Key); err != nil {
 			return proved{}, err
 		}

@@ -115,7 +115,7 @@ func (s *Service) IssueUIDToken(ctx context.Context, caller token.Caller) (strin
 	if err := s.recordOwn(ctx, s.store, caller, "token.uid", caller.Person.String(), nil); err != nil {
 		return "", err
 	}
-	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person})
+	return s.issuer.Issue(ctx, token.KindUID, token.Claims{Person: caller.Person, Epoch: t.Epoch})
 }
 
 // ParkToken issues a pickup token that a client at another origin exchanges for an ID token. Unless the session is

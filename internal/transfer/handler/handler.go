@@ -78,8 +78,8 @@ func (h *Handler) Routes() []httpapi.Route {
 // mailboxRoutes holds mailboxes and mailbox groups.
 func (h *Handler) mailboxRoutes() []httpapi.Route {
 	anyone, access := token.None, token.NeedAccess
-	// The request of a stranger may name its person by a uid token or an access token.
-	stranger := token.AnyOf(token.NeedUID, token.NeedAccess).Optional().Unverified().WithoutFactor().For(token.ScopeMailboxDrop)
+	// The request of a stranger may name its person by a uid token or an access token. Others are ignored, as GET does.
+	stranger := token.AnyOf(token.NeedUID, token.NeedAccess).IgnoreUnusable().Unverified().WithoutFactor().For(token.ScopeMailboxDrop)
 	own := access.For(token.ScopeMailboxManage)
 	reads, changes := access.For(token.ScopeOrganizationRead, token.ScopeOrganizationManage), access.For(token.ScopeOrganizationManage)
 	const public, group = "/public/mailbox/{key}", "/mailboxgroups/{uid}"
@@ -152,6 +152,7 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 // both the handler refuses it.
 func (h *Handler) transferRoutes() []httpapi.Route {
 	reads, sends := token.NeedAccess.For(token.ScopeTransfersRead), token.NeedAccess.For(token.ScopeTransfersSend)
+	both := token.NeedAccess.ForEach(token.ScopeTransfersRead, token.ScopeTransfersSend)
 	optional := reads.Optional()
 	const one = "/transfers/{uid}"
 	const object, archive = one + "/objects/{objectUid}/content", one + "/archive"
@@ -159,10 +160,10 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/transfers", Auth: reads, Handler: h.listTransfers},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getTransfer},
-		{Method: "PATCH", Pattern: one, Auth: sends, Handler: h.patchTransfer},
+		{Method: "PATCH", Pattern: one, Auth: both, Handler: h.patchTransfer},
 		{Method: "DELETE", Pattern: one, Auth: sends, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: one + "/receipt", Auth: reads, Produces: receiptTypes, Handler: h.getReceipt},
-		{Method: "POST", Pattern: one + "/forward", Auth: sends, Handler: h.forwardTransfer, Creates: true},
+		{Method: "POST", Pattern: one + "/forward", Auth: both, Handler: h.forwardTransfer, Creates: true},
 		{Method: "POST", Pattern: one + "/recipients", Auth: sends, Handler: h.addRecipients, Creates: true},
 		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: sends, Handler: h.deleteRecipient},
 		{Method: "POST", Pattern: one + "/recipients/{deliveryUid}/resend", Auth: sends, Handler: h.resendTransfer},

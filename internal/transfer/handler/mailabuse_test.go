@@ -164,8 +164,8 @@ func TestAttackConfirmationAsPostcard(t *testing.T) {
 	}
 }
 
-// TestCheckedSenders: sender.verified is true for accounts, and for an uploader who states a verified address of the account that a
-// uid token or access token names. Mails mark others.
+// TestCheckedSenders: sender.verified is true for accounts, and for an uploader who states a verified address of the account that an
+// access token names. A uid token, which lives for ten years, only names the account. Mails mark others.
 func TestCheckedSenders(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
@@ -177,7 +177,7 @@ func TestCheckedSenders(t *testing.T) {
 		address  string
 		verified bool
 	}{
-		{s.Stranger(), "bob@example.org", false}, {bob, "Bob@Example.org", true}, {named, "bob@example.org", true}, {bob, "ann@example.com", false},
+		{s.Stranger(), "bob@example.org", false}, {bob, "Bob@Example.org", true}, {named, "bob@example.org", false}, {bob, "ann@example.com", false},
 		{unconfirmed, "cid@example.org", false},
 	} {
 		d := reserveAs(c.by, c.address)
@@ -202,6 +202,44 @@ func TestCheckedSenders(t *testing.T) {
 	}
 	if got := ann.Get(sent.path); got.Value("sender.verified") != true {
 		t.Errorf("%s", got.Body)
+	}
+}
+
+// TestAttackDirection: no control that turns text around is in what a stranger shows to an owner.
+func TestAttackDirection(t *testing.T) {
+	t.Parallel()
+	s, _ := newMailbox(t)
+	for _, member := range []string{"subject", "anonSender"} {
+		body := object{"anonSender": "Bob", "anonEmail": "bob@example.org", member: "photo\u202egpj.exe"}
+		s.Stranger().Post(s.Transfer+"/public/mailbox/ann", body).WantError(fault.ErrInvalid)
+	}
+}
+
+// TestAttackUIDToken: a uid token lives for ten years. It makes no sender checked, and after a reset of the password it names nobody.
+// A token that cannot be used counts as none, as for GET.
+func TestAttackUIDToken(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	bob := s.SignUp("bob@example.org")
+	thief := bob.As(bob.As(bob.ID).Post(s.Identity+"/auth/uid", nil).Want(http.StatusOK).String("token"))
+	sender := func(by *testkit.Person) (uid, verified any) {
+		t.Helper()
+		done := reserveAs(by, "bob@example.org")
+		got := ann.Get(s.Transfer + "/transfers/" + done.Post(done.path+"/confirm", nil).Want(http.StatusOK).String("uid"))
+		return got.Value("sender.uid"), got.Value("sender.verified")
+	}
+	if uid, verified := sender(thief); uid == nil || verified != false {
+		t.Errorf("before the reset: %v, %v", uid, verified)
+	}
+	s.Stranger().Post(s.Identity+"/auth/reset", object{"address": "bob@example.org"}).Want(http.StatusNoContent)
+	s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "bob@example.org", "/reset/", 1).Key(t, "/reset/"), nil).Want(http.StatusOK)
+	if err := s.App.Identity.EndPersonSessions(t.Context(), testkit.Command, "bob@example.org"); err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range map[string]*testkit.Person{"uid token": thief, "access token": bob, "garbage": s.Stranger().As("garbage"), "wrong kind": bob.As(bob.ID)} {
+		if uid, verified := sender(by); uid != nil || verified != false {
+			t.Errorf("%s, afterwards: %v, %v", name, uid, verified)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type publicTransferResponse struct {
 	Sender      senderResponse   `json:"sender"`
 	Protection  string           `json:"protection"`
 	Locked      bool             `json:"locked"`
+	Forwarding  bool             `json:"forwarding"`
 	CreatedAt   httpapi.Time     `json:"createdAt"`
 	ExpiresAt   httpapi.Time     `json:"expiresAt"`
 	ObjectCount *int32           `json:"objectCount,omitempty"`
@@ -33,7 +34,7 @@ type publicTransferResponse struct {
 func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	b := publicTransferResponse{
 		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Answers: answersFrom(t.Answers), Sender: senderFrom(t.Sender), Protection: string(t.Protection),
-		Locked: t.Locked, CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
+		Locked: t.Locked, Forwarding: t.Forwarding && !t.Limited(), CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
 		limitsResponse: limitsResponse(t.Limits),
 	}
 	if !t.Locked {

@@ -177,6 +177,24 @@ func TestOriginalClientIsRefused(t *testing.T) {
 	}
 }
 
+// TestAttackLockedTransfer: the older API lists nothing of a transfer that its password locks.
+func TestAttackLockedTransfer(t *testing.T) {
+	t.Parallel()
+	s := legacy(t)
+	ann, _ := s.SignUp("ann@example.com"), s.SignUp("ben@example.com")
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{
+		"recipients": []any{map[string]any{"email": "ben@example.com", "destinationType": "to"}}, "protection": "password", "password": "vermilion",
+	}).Want(http.StatusCreated)
+	at := s.Transfer + "/reservations/" + made.String("uid")
+	ann.Post(at+"/objects", map[string]any{"clientId": "a", "name": "secret.txt", "intendedSize": 1}).Want(http.StatusCreated)
+	ann.Put(at+"/objects/a/content", []byte("x")).Want(http.StatusOK)
+	uid := ann.Post(at+"/confirm", nil).Want(http.StatusOK).String("uid")
+	got := signIn(s, "ben@example.com").Get(skp + "/transfers/" + uid).Want(http.StatusOK)
+	if got.Value("isLocked") != true || got.Value("files.0") != nil || strings.Contains(string(got.Body), "secret") {
+		t.Errorf("%s", got.Body)
+	}
+}
+
 // TestOlderAPIIsDeprecated: each answer says so; without the setting there is nothing.
 func TestOlderAPIIsDeprecated(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ const (
 	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email,
-	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified
+	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified AND r.sender_by_session
 		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
 	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.created_at, r.expires_at`

@@ -34,6 +34,11 @@ func (s *Store) TrySenderCode(ctx context.Context, r id.Reservation, hash []byte
 	return n == 1, err
 }
 
+// PersonOfEpoch returns a person whose epoch is the given one, else zero.
+func (s *Store) PersonOfEpoch(ctx context.Context, p id.Person, epoch int64) (id.Person, error) {
+	return database.Scalar[id.Person](ctx, s.q, "find person", nil, `SELECT person FROM directory.persons WHERE person = $1 AND epoch = $2`, p, epoch)
+}
+
 // VerifiedAddresses returns the verified addresses of a person.
 func (s *Store) VerifiedAddresses(ctx context.Context, p id.Person) ([]string, error) {
 	return database.Scalars[string](ctx, s.q, "list addresses", `SELECT address FROM directory.addresses WHERE person = $1 AND verified`, p)

@@ -36,8 +36,8 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 				` + count(`organization = $3`, `$21`) + ` AS organization, ` + count(`limits_organization = $4 AND client = $18`, `$22`) + ` AS organization_client
 		), r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
-				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client)
-			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18
+				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client, sender_by_session)
+			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $23
 			FROM transfer.mailboxes m, open
 			WHERE m.person = $2 AND ($19 = 0 OR open.mailbox < $19) AND ($20 = 0 OR open.mailbox_client < $20)
 				AND ($21 = 0 OR open.organization < $21) AND ($22 = 0 OR open.organization_client < $22)
@@ -50,6 +50,7 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
 		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client),
 		l.Reservations, l.NetworkReservations, l.OrganizationReservations, l.OrganizationNetworkReservations,
+		!r.SenderByUID,
 	}
 	const operation = "store reservation"
 	keys := strangersKeys(r, l)

@@ -33,11 +33,8 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	if caller.Kind == token.KindAPI && !slices.Contains(caller.Mailboxes, m.Person) {
 		return Reserved{}, token.Insufficient("Authorization: the scope mailbox:drop of this API token does not name this mailbox", token.ScopeMailboxDrop)
 	}
-	if caller.Kind == token.KindUID || caller.IsPerson() {
-		r.Sender = caller.Person
-		if r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, caller.Person); err != nil {
-			return Reserved{}, err
-		}
+	if err := s.nameSender(ctx, &r, caller); err != nil {
+		return Reserved{}, err
 	}
 	if caller.Client.Address.IsValid() {
 		r.Client = ratelimit.AddressKey(caller.Client.Address)
@@ -60,6 +57,20 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 		return Reserved{}, err
 	}
 	return s.reserved(ctx, caller, r)
+}
+
+// nameSender sets the account that hands over. The token of a session also checks its addresses. A uid token, which lives for years,
+// only names the person, until the person's epoch is raised.
+func (s *Service) nameSender(ctx context.Context, r *transfer.Reservation, caller token.Caller) (err error) {
+	switch {
+	case caller.IsPerson():
+		r.Sender = caller.Person
+		r.ProvenAddresses, err = s.store.VerifiedAddresses(ctx, caller.Person)
+	case caller.Kind == token.KindUID:
+		r.SenderByUID = true
+		r.Sender, err = s.store.PersonOfEpoch(ctx, caller.Person, caller.Epoch)
+	}
+	return err
 }
 
 // CreateReservation creates a reservation of the caller's own: p2p with recipients, drop without.

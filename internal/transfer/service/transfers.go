@@ -235,7 +235,7 @@ func hide(t *transfer.Transfer) {
 }
 
 // Transfer returns one of the caller's transfers, for its sender with the link, because the answer to the confirm may have
-// been lost. The objects are nil while it is locked. The first view of a transfer without files is its first access.
+// been lost. It has no objects while it is locked. The first view of a transfer without files is its first access.
 // Errors: transfer.ErrNotFound.
 func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
 	row, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
@@ -266,6 +266,9 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 		if _, seen.DownloadAnyway, err = s.downloadsAnyway(ctx, caller, seen.Owner); err != nil {
 			return SeenTransfer{}, nil, err
 		}
+	}
+	if seen.Locked {
+		return seen, func(func(transfer.Object, error) bool) {}, nil
 	}
 	return seen, s.delivered(ctx, seen), nil
 }

@@ -98,7 +98,11 @@ function Address({ email, act }) {
 }
 
 function Sessions() {
-  const { value, error, reload } = useLoaded(async () => (await call("GET", `${identity}/auth`)).body.tokens);
+  const { value, error, reload } = useLoaded(async () => {
+    const [listed, uses] = await Promise.all([call("GET", `${identity}/auth`), call("GET", `${identity}/auth/uses`)]);
+    const used = new Map(uses.body.uses.map((u) => [u.jti, u.lastUsedTimestamp]));
+    return listed.body.tokens.map((t) => ({ ...t, used: used.get(t.jti) ?? t.issuedTimestamp }));
+  });
   const here = person()?.jti;
   const [asking, setAsking] = useState(false);
   const end = useAction(async (jti) => {
@@ -112,7 +116,7 @@ function Sessions() {
     <${Problem} error=${error ?? end.error} />
     <ul class="list rows">${(value ?? []).map((s) => html`<li key=${s.jti} class="row between">
       <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This device")}</span>`}
-        <span class="hint block">${s.jti === here ? T("Active now") : F("Last active %s", since(s.lastUsedTimestamp, now()))}
+        <span class="hint block">${s.jti === here ? T("Active now") : F("Last active %s", since(s.used, now()))}
           ${" · "}${F("signed in on %s", when(s.issuedTimestamp))} · ${s.ip}</span></span>
       <${Button} busy=${end.busy} onClick=${() => end.run(s.jti)}
         aria-label=${F("Sign out %s", `${browser(s.userAgent)}, ${when(s.issuedTimestamp)}`)}>${T("Sign out")}<//>
