@@ -122,7 +122,7 @@ var authorization = map[string][]string{
 		"POST /transfer/v2/reservations/{uid}/confirm", "POST /transfer/v2/reservations/{uid}/objects",
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
 		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "POST /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
-		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/parts", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/parts",

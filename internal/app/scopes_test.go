@@ -33,7 +33,7 @@ var scopes = map[string][]string{
 		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
-		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"DELETE /transfer/v2/transfers/{uid}",

@@ -9,7 +9,7 @@ const issuer = `http://127.0.0.1:${process.env.IDP_PORT}`;
 
 /** Opens the sign-in page of a host and redirects its Keycloak URLs to the test provider. */
 async function atSignIn(host = base) {
-  const context = await visitor({ also: issuer });
+  const context = await visitor({ also: [issuer, host] }); // the host may be an organization's
   await context.route("**/protocol/openid-connect/auth?*", (route) =>
     route.fulfill({ status: 303, headers: { Location: route.request().url().replace("/protocol/openid-connect", "") } }));
   await context.route(/^https:/, (route) => route.abort()); // resources that the provider's pages load from other hosts

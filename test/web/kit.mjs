@@ -23,7 +23,7 @@ let complaints = [];
 export const forgive = (expected) => { complaints = complaints.filter((complaint) => !expected.test(complaint)); };
 
 /**
- * Opens a browser context. Any error of its pages fails the test unless the test calls forgive. `also`: an origin besides the
+ * Opens a browser context. Any error of its pages fails the test unless the test calls forgive. `also`: an origin, or several, besides the
  * server's that it may request.
  */
 export async function visitor({ also = base, ...options } = {}) {
@@ -37,7 +37,7 @@ export async function visitor({ also = base, ...options } = {}) {
       if (message.type() === "error" && !/Failed to load resource/.test(text)) complaints.push(`${page.url()}: ${text}`);
     });
     page.on("request", (request) => {
-      const ours = [base, also, "data:", "blob:"].some((start) => request.url().startsWith(start));
+      const ours = [base, also, "data:", "blob:"].flat().some((start) => request.url().startsWith(start));
       if (!ours && page.url().startsWith(base)) complaints.push(`${page.url()}: asks ${request.url()}`);
     });
   });
