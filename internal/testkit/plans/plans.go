@@ -87,7 +87,7 @@ func (w *Witness) plan(ctx context.Context, fn func(run func(sql string, args ..
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
 	return fn(func(sql string, args ...any) (first []byte) {
-		rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+		rows, err := tx.Query(ctx, sql, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
 		for err == nil && rows.Next() {
 			err = rows.Scan(&first)
 		}
