@@ -75,7 +75,7 @@ func (c client) tus(method, path string, body io.Reader, header map[string]strin
 
 // held returns the offset that HEAD tells.
 func (p *piece) held() (int64, error) {
-	resp, err := p.c.tus("HEAD", p.path, nil, nil)
+	resp, err := p.c.tus("HEAD", p.path, nil, nil) //nolint:bodyclose // tus closes it
 	if err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func (p *piece) send(pace time.Duration, sent *atomic.Int64) error {
 	for at := p.acked.Load(); at < int64(len(p.data)); at = p.acked.Load() {
 		end := min(at+chunk, int64(len(p.data)))
 		body := &slow{r: bytes.NewReader(p.data[at:end]), pace: pace, sent: sent}
-		resp, err := p.c.tus("PATCH", p.path, body, map[string]string{"Upload-Offset": strconv.FormatInt(at, 10), "Content-Type": "application/offset+octet-stream"})
+		resp, err := p.c.tus("PATCH", p.path, body, map[string]string{"Upload-Offset": strconv.FormatInt(at, 10), "Content-Type": "application/offset+octet-stream"}) //nolint:bodyclose // tus closes it
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (s *server) concatenationRound(n int, data []byte) received {
 		if i == 2 {
 			p.data = data[i*third:]
 		}
-		resp, err := c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))})
+		resp, err := c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))}) //nolint:bodyclose // tus closes it
 		if err != nil || resp.StatusCode != http.StatusCreated {
 			s.t.Fatal(resp, err)
 		}
