@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// maxPixels is config.Constants.AvatarMaxPixels.
+// maxPixels is the default of CONSIGN_AVATAR_MAX_PIXELS.
 const maxPixels = 50_000_000
 
 var (
