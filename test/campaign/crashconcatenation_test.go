@@ -161,10 +161,10 @@ func (s *server) concatenationRound(n int, data []byte) received {
 		return c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "final;" + strings.Join(paths, " "), "Upload-Metadata": "filename YS5iaW4="})
 	}
 	made := make(chan struct{})
-	go func() { defer close(made); _, _ = final() }()
+	go func() { defer close(made); _, _ = final() }() //nolint:bodyclose // tus closes it
 	time.Sleep(rand.N(40 * time.Millisecond))
 	s.kill(made)
-	resp, err := final() // also when the one before was made
+	resp, err := final() //nolint:bodyclose // tus closes it; also when the one before was made
 	if err != nil || resp.StatusCode != http.StatusCreated {
 		s.t.Fatal(resp, err)
 	}
