@@ -137,12 +137,15 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	if a.Proofs, err = a.transparencyLog(sealer); err != nil {
 		return err
 	}
+	strangers := transfer.StrangerLimits{
+		NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, OrganizationReservations: c.StrangerOrganizationReservations,
+		MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
+	}
+	mailboxBytes, organizationBytes := c.StrangerUnconfirmedGB*1_000_000_000, c.StrangerOrganizationUnconfirmedGB*1_000_000_000
 	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
 		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
-		UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkUnconfirmedBytes: int64(c.StrangerNetworkUnconfirmedGB) * 1_000_000_000,
-		Organization: content.StrangerBytes{
-			All: int64(c.StrangerOrganizationUnconfirmedGB) * 1_000_000_000, Network: int64(c.StrangerOrganizationNetworkUnconfirmedGB) * 1_000_000_000,
-		},
+		UnconfirmedBytes: int64(mailboxBytes), NetworkUnconfirmedBytes: int64(strangers.Share(mailboxBytes)),
+		Organization:       content.StrangerBytes{All: int64(organizationBytes), Network: int64(strangers.Share(organizationBytes))},
 		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
 	}})
 	scanning, err := a.scanning()
@@ -160,11 +163,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		DownloadBudget:      c.DownloadBudget,
 		UploadConfirmations: c.UploadConfirmationsDay, SenderCodes: c.SenderCodesDay,
-		Strangers: transfer.StrangerLimits{
-			NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, NetworkReservations: c.StrangerNetworkReservations,
-			MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
-			OrganizationReservations: c.StrangerOrganizationReservations, OrganizationNetworkReservations: c.StrangerOrganizationNetworkReservations,
-		},
+		Strangers:     strangers,
 		Links:         transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
 		ForwardVolume: c.ForwardVolume, DirectDownloads: c.S3DirectDownloads,
 		Scan:       scanning,

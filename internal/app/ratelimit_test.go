@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -200,5 +201,17 @@ func TestRateLimitOff(t *testing.T) {
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 	if got := countAnswers(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 || got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("7 new transfers: %v", got)
+	}
+	// Guesses at many accounts from one address.
+	s.Clock.Advance(time.Minute)
+	refused := 0
+	for i := range 100 {
+		login["email"] = fmt.Sprintf("p%d@example.com", i)
+		if s.Stranger().Post(s.Identity+"/auth/login", login).Status == int(fault.Overloaded) {
+			refused++
+		}
+	}
+	if refused != 40 {
+		t.Errorf("%d of 100 wrong logins of one address are refused, want 40", refused)
 	}
 }

@@ -29,147 +29,107 @@ const (
 //   - group: starts a section of the reference
 //   - doc: the description
 type Config struct {
-	given            map[string]bool // names of the variables that the environment has
-	PublicURL        *url.URL        `group:"Serving" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
-	Listen           string          `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
-	AdminListen      string          `env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
-	AdminConsole     string          `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
-	ShutdownDelay    time.Duration   `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
-	IdentityBasePath string          `env:"IDENTITY_BASE_PATH" default:"/id/v3" doc:"Base path of the identity API."`
-	TransferBasePath string          `env:"TRANSFER_BASE_PATH" default:"/transfer/v2" doc:"Base path of the transfer API."`
-	LegacyAPI        bool            `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
-	TrustedProxies   []netip.Prefix  `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
-	RequireHTTPS     bool            `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
-	TLSCert          string          `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
-	TLSKey           string          `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
-	HSTSSubdomains   bool            `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
-	Pprof            bool            `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
-	CORSOrigins      []string        `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
-	RedirectOrigins  []string        `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
+	Constants
+	given map[string]bool // names of the variables that the environment has
 
-	DataDir                string `group:"Storage" env:"DATA_DIR" default:"./var" doc:"Directory of all files that the server writes."`
-	DatabaseURL            string `env:"DATABASE_URL" otherwise:"a private Postgres cluster in CONSIGN_DATA_DIR" doc:"Postgres database, as postgres://user:password@host/name."`
-	ListenDatabaseURL      string `env:"LISTEN_DATABASE_URL" otherwise:"CONSIGN_DATABASE_URL" doc:"Direct URL of the same database for LISTEN. Set it when CONSIGN_DATABASE_URL goes through a connection pooler."`
+	PublicURL      *url.URL       `group:"What people set first" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
+	Listen         string         `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
+	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
+	TLSCert        string         `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
+	TLSKey         string         `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
+	DataDir        string         `env:"DATA_DIR" default:"./var" doc:"Directory of all files that the server writes."`
+	DatabaseURL    string         `env:"DATABASE_URL" otherwise:"a private Postgres cluster in CONSIGN_DATA_DIR" doc:"Postgres database, as postgres://user:password@host/name."`
+	SecretKey      []byte         `env:"SECRET_KEY" secret:"true" otherwise:"made once in CONSIGN_DATA_DIR" doc:"32 bytes in base64. All keys at rest are derived from it. Required with CONSIGN_DATABASE_URL."`
+	StorageURL     string         `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Storage of file bytes: file:///directory, or s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME. Only the bucket is required. Without key and secret, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or the role of the machine are used."`
+	RedisURL       string         `env:"REDIS_URL" doc:"Redis or Valkey that shares rate limits between replicas, as redis://user:password@host:6379/0, rediss:// or unix:///socket. Empty: each replica counts alone."`
+	SMTPURL        string         `env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
+	MailFrom       string         `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
+	ProductName    string         `env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
+	SupportContact string         `env:"SUPPORT_CONTACT" doc:"Mail address or URL for support."`
+	OIDCClients    string         `env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
+
+	AdminListen     string        `group:"Serving" env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
+	AdminConsole    string        `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
+	RequireHTTPS    bool          `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
+	HSTSSubdomains  bool          `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
+	CORSOrigins     []string      `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
+	RedirectOrigins []string      `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
+	ShutdownDelay   time.Duration `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
+	LegacyAPI       bool          `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
+	Pprof           bool          `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
+	LogFormat       string        `env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"Format of log lines."`
+	LogLevel        string        `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Lowest level that is logged."`
+
+	ListenDatabaseURL      string `group:"Database and storage" env:"LISTEN_DATABASE_URL" otherwise:"CONSIGN_DATABASE_URL" doc:"Direct URL of the same database for LISTEN. Set it when CONSIGN_DATABASE_URL goes through a connection pooler."`
 	DatabaseMaxConnections int    `env:"DATABASE_MAX_CONNECTIONS" default:"16" min:"4" max:"1000" doc:"Maximum number of connections to Postgres, without the one for LISTEN."`
-	SecretKey              []byte `env:"SECRET_KEY" secret:"true" otherwise:"made once in CONSIGN_DATA_DIR" doc:"32 bytes in base64. All keys at rest are derived from it. Required with CONSIGN_DATABASE_URL."`
 	SecretKeyPrevious      []byte `env:"SECRET_KEY_PREVIOUS" secret:"true" doc:"The previous CONSIGN_SECRET_KEY. Keep it until everything made with it has expired."`
-	StorageURL             string `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Storage of file bytes: file:///directory, or s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME. Only the bucket is required. Without key and secret, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or the role of the machine are used."`
 	StorageEncryption      bool   `env:"STORAGE_ENCRYPTION" otherwise:"on for s3://, off for file://" doc:"Encrypts new files before they are stored, each with a key of its own in the database. Files that are stored already stay as they are; consign storage encrypt encrypts them. All replicas need the same value."`
 	KMSCommand             string `env:"KMS_COMMAND" doc:"Program and arguments, separated by spaces, that wraps the key of the keys of files: it is called with one more argument, wrap or unwrap, and reads and writes base64. It runs when a server starts. Without it, the keys of files are sealed by CONSIGN_SECRET_KEY."`
 	S3DirectDownloads      bool   `env:"S3_DIRECT_DOWNLOADS" default:"off" doc:"Answers a download of a file by a program with a redirect to the bucket, at a URL that is valid for a minute. The bucket's address must be reachable for clients. Browsers, one-time keys, ranges, archives, encrypted files (CONSIGN_STORAGE_ENCRYPTION), and transfers whose downloads are limited are served by this server as before."`
 	StorageFloor           Floor  `env:"STORAGE_FLOOR" default:"2GiB,5%" doc:"Free space below which uploads are refused, so that the database and sign-in keep working. A size (500MB, 2GiB), a share of the volume (5%), or the lesser of both. 0 turns it off. It applies to the volume of CONSIGN_STORAGE_URL or, with a bucket, to that of the spooled parts in CONSIGN_DATA_DIR."`
-	RedisURL               string `env:"REDIS_URL" doc:"Redis or Valkey that shares rate limits between replicas, as redis://user:password@host:6379/0, rediss:// or unix:///socket. Empty: each replica counts alone."`
 
-	SMTPURL  string `group:"Mail" env:"SMTP_URL" otherwise:"files in CONSIGN_DATA_DIR/mail" doc:"Mail server, as smtp://user:password@host:587 or smtps://host."`
-	MailFrom string `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
-
-	ScannerURL        string        `group:"Inspection" env:"SCANNER_URL" doc:"Malware scanner that reads every delivered file: clamd://host:3310, clamd:///path/of/socket or icap://host:1344/service. Empty: nothing is inspected and nothing is held."`
-	ScannerLimitMB    int           `env:"SCANNER_LIMIT_MB" default:"100" min:"1" max:"100000000" doc:"MB of a file that are sent to the scanner. A larger file is partly read, never clean. At most what the engine reads: StreamMaxLength and MaxFileSize of clamd.conf (100 MiB by default), which never reads 2 GiB or more."`
-	ScannerTimeout    time.Duration `env:"SCANNER_TIMEOUT" default:"3m" min:"1s" doc:"Time for the scanner's answer after the last byte. Longer than MaxScanTime of clamd.conf (2 minutes by default)."`
-	ScannerStreams    int           `env:"SCANNER_STREAMS" default:"4" min:"1" max:"64" doc:"Files that a replica sends to the scanner at a time; at most MaxThreads of clamd.conf (10 by default)."`
-	ScannerPoolMB     int           `env:"SCANNER_POOL_MB" default:"400" min:"1" max:"100000000" doc:"MB of the files that a replica sends to the scanner at a time."`
-	ScannerPatience   time.Duration `env:"SCANNER_PATIENCE" default:"10m" min:"1s" doc:"Time after which a file without a verdict is failed when the scanner does not answer. It is tried again."`
-	RescanPeriod      time.Duration `env:"RESCAN_PERIOD" default:"3d" min:"0s" doc:"Time after the delivery for which files are inspected again when the scanner has new signatures."`
-	InfectedRetention time.Duration `env:"INFECTED_RETENTION" default:"7d" min:"0s" doc:"Time after the finding at which the bytes of an infected file are deleted."`
-
-	WebhookAllow []string `group:"Webhooks" env:"WEBHOOK_ALLOW" doc:"Hosts, addresses and networks (CIDR), separated by commas, that may receive webhooks although they are private, belong to this server, or have no TLS. The author of a webhook sees the first bytes of each answer."`
-
-	OIDCClients    string `group:"Identity" env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
-	BaseDomain     string `env:"BASE_DOMAIN" doc:"Parent domain of the hostnames that organizations may choose."`
-	ClaimNamespace string `env:"CLAIM_NAMESPACE" default:"https://consign.dev/" doc:"URL that prefixes the private claims in tokens."`
-	// Enumeration is "plain" or "strict"; read EnumerationStrict.
-	Enumeration       string `env:"ENUMERATION" default:"plain" oneof:"plain,strict" doc:"strict: answers do not reveal whether an address has an account (GET /auth/exists, password reset)."`
-	EnumerationStrict bool
-	BcryptCost        int `env:"BCRYPT_COST" default:"12" min:"4" max:"20" doc:"bcrypt cost of password hashes. Each step doubles the time of a login."`
-
-	PasswordMinimum int `env:"PASSWORD_MINIMUM" default:"12" min:"8" max:"64" doc:"Least number of characters in a new password. Shorter ones that people have stay valid."`
-
-	LogWitnesses []string      `group:"Receipts" env:"LOG_WITNESSES" doc:"Witnesses that cosign the log of receipts (C2SP tlog-witness), each as KEY URL, separated by commas: the key as name+hash+base64 and the address before /add-checkpoint."`
-	TSAURL       string        `env:"TSA_URL" doc:"Time stamp service (RFC 3161) that stamps the log of receipts. Nothing waits for it."`
-	TSAInterval  time.Duration `env:"TSA_INTERVAL" default:"1m" min:"1s" max:"24h" doc:"At least this long between two time stamps. Receipts get the next one."`
-
-	ProductName     string `group:"Names" env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
-	ProductURL      string `env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
+	ProductURL      string `group:"Names" env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
 	ProviderName    string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`
 	ProviderURL     string `env:"PROVIDER_URL" otherwise:"CONSIGN_PRODUCT_URL" doc:"Home page of the operator."`
-	SupportContact  string `env:"SUPPORT_CONTACT" doc:"Mail address or URL for support."`
 	SecurityContact string `env:"SECURITY_CONTACT" doc:"Mail address or URL for reports of vulnerabilities, in /.well-known/security.txt (RFC 9116). Empty: that file does not exist."`
 	AccentColor     string `env:"ACCENT_COLOR" otherwise:"a deep green" doc:"Colour of buttons and links in pages, as #rrggbb. An organization's theme overrides it."`
 	BaseURLDrive    string `env:"BASE_URL_DRIVE" doc:"baseUrlDrive of the environment."`
 	OnPremises      bool   `env:"ON_PREMISES" default:"on" doc:"onPremises of the environment."`
 
-	LogFormat string `group:"Logs" env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"Format of log lines."`
-	LogLevel  string `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Lowest level that is logged."`
+	BaseDomain     string `group:"Sign-in" env:"BASE_DOMAIN" doc:"Parent domain of the hostnames that organizations may choose."`
+	ClaimNamespace string `env:"CLAIM_NAMESPACE" default:"https://consign.dev/" doc:"URL that prefixes the private claims in tokens."`
+	// Enumeration is "plain" or "strict"; read EnumerationStrict.
+	Enumeration             string `env:"ENUMERATION" default:"plain" oneof:"plain,strict" doc:"strict: answers do not reveal whether an address has an account (GET /auth/exists, password reset)."`
+	EnumerationStrict       bool
+	PasswordMinimum         int           `env:"PASSWORD_MINIMUM" default:"12" min:"8" max:"64" doc:"Least number of characters in a new password. Shorter ones that people have stay valid."`
+	BcryptCost              int           `env:"BCRYPT_COST" default:"12" min:"4" max:"20" doc:"bcrypt cost of password hashes. Each step doubles the time of a login."`
+	YoungSession            time.Duration `env:"YOUNG_SESSION" default:"15m" doc:"Maximum age of a login that may register authenticators, change addresses, and delete the account or the organization without a password."`
+	AccessTokenLifetime     time.Duration `env:"ACCESS_TOKEN_LIFETIME" default:"10m" doc:"Lifetime of an access token."`
+	IDTokenLifetime         time.Duration `env:"ID_TOKEN_LIFETIME" default:"30d" doc:"Lifetime of an ID token, and so of a login session."`
+	SessionIdle             time.Duration `env:"SESSION_IDLE" default:"30d" min:"1h" doc:"Time after which an unused login session ends."`
+	SigningKeyLifetime      time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" min:"1h" doc:"Time for which a key signs tokens. It is published for a 720th of that time before it signs."`
+	SigningKeyLead          time.Duration // for which a key is published before it signs
+	ResetKeyLifetime        time.Duration `env:"RESET_KEY_LIFETIME" default:"1h" doc:"Lifetime of a link that resets a password."`
+	InvitationLifetime      time.Duration `env:"INVITATION_LIFETIME" default:"14d" doc:"Lifetime of an invitation to an organization."`
+	UnverifiedEmailLifetime time.Duration `env:"UNVERIFIED_EMAIL_LIFETIME" default:"7d" doc:"Time until an unverified address is removed."`
 
-	AccessTokenLifetime      time.Duration `group:"Lifetimes" env:"ACCESS_TOKEN_LIFETIME" default:"10m" doc:"Lifetime of an access token."`
-	IDTokenLifetime          time.Duration `env:"ID_TOKEN_LIFETIME" default:"30d" doc:"Lifetime of an ID token, and so of a login session."`
-	SessionIdle              time.Duration `env:"SESSION_IDLE" default:"30d" min:"1h" doc:"Time after which an unused login session ends."`
-	DeviceLifetime           time.Duration `env:"DEVICE_LIFETIME" default:"365d" doc:"Time after its last sign-in for which a browser is known."`
-	SignupTokenLifetime      time.Duration `env:"SIGNUP_TOKEN_LIFETIME" default:"1h" doc:"Lifetime of the ID token of a signup whose address is not verified."`
-	MFATokenLifetime         time.Duration `env:"MFA_TOKEN_LIFETIME" default:"5m" doc:"Time for the second factor."`
-	PreflightTokenLifetime   time.Duration `env:"PREFLIGHT_TOKEN_LIFETIME" default:"10m" doc:"Time for a federated login."`
-	PickupTokenLifetime      time.Duration `env:"PICKUP_TOKEN_LIFETIME" default:"1m" doc:"Time to pick up a parked session."`
-	DownloadTokenLifetime    time.Duration `env:"DOWNLOAD_TOKEN_LIFETIME" default:"1h" doc:"Lifetime of the download token of a transfer link."`
-	DownloadResumeLifetime   time.Duration `env:"DOWNLOAD_RESUME_LIFETIME" default:"1h" doc:"Time to continue a download started with a one-time key."`
-	DownloadBudget           int           `env:"DOWNLOAD_BUDGET" default:"2" min:"1" max:"1000" doc:"How many times the size of its download a one-time key sends in all."`
-	ReservationLifetime      time.Duration `env:"RESERVATION_LIFETIME" default:"48h" doc:"Lifetime of a reservation and its token."`
-	AnonymousSessionLifetime time.Duration `env:"ANONYMOUS_SESSION_LIFETIME" default:"1d" doc:"Lifetime of the cookie that distinguishes callers without a token for rate limits."`
-	VerificationKeyLifetime  time.Duration `env:"VERIFICATION_KEY_LIFETIME" default:"24h" doc:"Lifetime of a link that verifies an address."`
-	ResetKeyLifetime         time.Duration `env:"RESET_KEY_LIFETIME" default:"1h" doc:"Lifetime of a link that resets a password."`
-	SetPasswordLifetime      time.Duration `env:"SET_PASSWORD_LIFETIME" default:"15m" doc:"Time to set the new password after a reset."`
-	InvitationLifetime       time.Duration `env:"INVITATION_LIFETIME" default:"14d" doc:"Lifetime of an invitation to an organization."`
-	UnverifiedEmailLifetime  time.Duration `env:"UNVERIFIED_EMAIL_LIFETIME" default:"7d" doc:"Time until an unverified address is removed."`
-	YoungSession             time.Duration `env:"YOUNG_SESSION" default:"15m" doc:"Maximum age of a login that may register authenticators, change addresses, and delete the account or the organization without a password."`
-	YoungAccount             time.Duration `env:"YOUNG_ACCOUNT" default:"7d" doc:"Age below which an account has fewer recipients a day."`
-	RecentEmail              time.Duration `env:"RECENT_EMAIL" default:"180d" doc:"Maximum age of the primary address's verification for registering authenticators."`
-	ResetAddressAge          time.Duration `env:"RESET_ADDRESS_AGE" default:"7d" doc:"Time for which a secondary address must have been verified before it can reset the password."`
-	UndoLifetime             time.Duration `env:"UNDO_LIFETIME" default:"7d" min:"1h" doc:"Time for which a link in a security mail undoes the change. Only an address that had been verified for this time before the change gets such a link."`
-	SigningKeyLifetime       time.Duration `env:"SIGNING_KEY_LIFETIME" default:"30d" doc:"Time for which a key signs tokens."`
-	SigningKeyLead           time.Duration `env:"SIGNING_KEY_LEAD" default:"1h" doc:"Time for which a key is published before it signs."`
-	EventRetention           time.Duration `env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`
-	AuditRetention           time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept. They are deleted by whole months."`
-	TransferRetention        time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
-	ExpiryWarning            time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
-	ForwardVolume            bool          `env:"FORWARD_VOLUME" default:"on" doc:"The bytes of a forwarded transfer count as volume of the person who forwards it, although they are stored once. Off: they count for the first sender only, as long as that transfer lives."`
-	ExpiryGrace              time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 1s: they are erased at the expiry."`
-	LinkQuarantine           time.Duration `env:"LINK_QUARANTINE" default:"90d" doc:"Time for which only its former owner may take a vanity link that a mailbox or group has released."`
-	OrphanAge                time.Duration `env:"ORPHAN_AGE" default:"7d" min:"1h" doc:"Minimum age of stored bytes without a row before they are swept."`
+	AvailableTTL       []int         `group:"Transfers" env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`
+	DefaultTTL         int           `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
+	ExpiryWarning      time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
+	ExpiryGrace        time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 1s: they are erased at the expiry."`
+	ForwardVolume      bool          `env:"FORWARD_VOLUME" default:"on" doc:"The bytes of a forwarded transfer count as volume of the person who forwards it, although they are stored once. Off: they count for the first sender only, as long as that transfer lives."`
+	UploadVolumeGB     int           `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
+	RecipientsDay      int           `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
+	YoungRecipientsDay int           `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than a week."`
+	NewTransferBucket  Bucket        `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
+	ReservedLinks      []string      `env:"RESERVED_LINKS" default:"abuse,account,accounts,admin,administrator,api,auth,billing,contact,help,helpdesk,hostmaster,login,mail,mailer-daemon,nobody,no-reply,noc,official,operator,password,payment,postmaster,privacy,root,security,service,signin,signup,staff,support,system,webmaster,www" doc:"Vanity links that nobody may take, apart from consign mailbox create. Dots, hyphens and underscores in them do not matter. A value replaces the whole list."`
 
-	UploadWindowMB               int `env:"UPLOAD_WINDOW_MB" default:"64" min:"1" max:"100000" doc:"Volume that an upload reserves ahead of what has arrived, in MB."`
-	UploadMinimumRate            int `env:"UPLOAD_MINIMUM_RATE" default:"1024" min:"0" max:"1000000000" doc:"Bytes a second that an upload must bring, averaged over a minute; 0: no minimum."`
-	Uploads                      int `env:"UPLOADS" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
-	NetworkUploads               int `env:"NETWORK_UPLOADS" default:"64" min:"1" max:"1000000" doc:"Parallel uploads of one client network on a replica."`
-	ReservationUploads           int `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
-	StrangerUnconfirmedGB        int `env:"STRANGER_UNCONFIRMED_GB" default:"50" min:"1" max:"1000000" doc:"Bytes in open reservations of strangers at one mailbox, in GB."`
-	StrangerNetworkUnconfirmedGB int `env:"STRANGER_NETWORK_UNCONFIRMED_GB" default:"25" min:"1" max:"1000000" doc:"Bytes in open reservations of one client network at one mailbox, in GB."`
-	StrangerShare                int `env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent that one client network may take of what strangers may use: new transfers at a mailbox, mails to its owner, and codes, verification and reset mails to one address."`
-	StrangerReservations         int `env:"STRANGER_RESERVATIONS" default:"200" min:"1" max:"10000" doc:"Open reservations of strangers at one mailbox."`
-	StrangerNetworkReservations  int `env:"STRANGER_NETWORK_RESERVATIONS" default:"20" min:"1" max:"10000" doc:"Open reservations of one client network at one mailbox."`
-	StrangerMaxFiles             int `env:"STRANGER_MAX_FILES" default:"1000" min:"1" max:"100000" doc:"Files of a stranger's reservation; a smaller limit of the mailbox or the organization wins."`
+	StrangerShare                     int `group:"Strangers" env:"STRANGER_SHARE" default:"25" min:"1" max:"100" doc:"Percent that one client network may take of what strangers may use: open reservations and their bytes at a mailbox and at an organization, new transfers at a mailbox, mails to its owner, and codes, verification and reset mails to one address."`
+	StrangerReservations              int `env:"STRANGER_RESERVATIONS" default:"200" min:"1" max:"10000" doc:"Open reservations of strangers at one mailbox."`
+	StrangerUnconfirmedGB             int `env:"STRANGER_UNCONFIRMED_GB" default:"100" min:"1" max:"1000000" doc:"Bytes in open reservations of strangers at one mailbox, in GB."`
+	StrangerOrganizationReservations  int `env:"STRANGER_ORGANIZATION_RESERVATIONS" default:"2000" min:"0" max:"1000000" doc:"Open reservations of strangers at all mailboxes of one organization; 0: no limit. People without one have no such limit, but one client network has its share of it at all of them together."`
+	StrangerOrganizationUnconfirmedGB int `env:"STRANGER_ORGANIZATION_UNCONFIRMED_GB" default:"500" min:"0" max:"1000000" doc:"The same for bytes in open reservations, in GB."`
+	StrangerMailsDay                  int `env:"STRANGER_MAILS_PER_DAY" default:"50" min:"1" max:"100000" doc:"Mails a day (UTC) to the owner of a mailbox about deliveries of strangers. Later ones of the day are in the inbox only."`
 
-	StrangerOrganizationReservations         int `env:"STRANGER_ORGANIZATION_RESERVATIONS" default:"2000" min:"0" max:"1000000" doc:"Open reservations of strangers at all mailboxes of one organization; 0: no limit."`
-	StrangerOrganizationNetworkReservations  int `env:"STRANGER_ORGANIZATION_NETWORK_RESERVATIONS" default:"100" min:"0" max:"1000000" doc:"Open reservations of one client network at all mailboxes of one organization, or of all people without one; 0: no limit."`
-	StrangerOrganizationUnconfirmedGB        int `env:"STRANGER_ORGANIZATION_UNCONFIRMED_GB" default:"500" min:"0" max:"1000000" doc:"Bytes in open reservations of strangers at all mailboxes of one organization, in GB; 0: no limit."`
-	StrangerOrganizationNetworkUnconfirmedGB int `env:"STRANGER_ORGANIZATION_NETWORK_UNCONFIRMED_GB" default:"50" min:"0" max:"1000000" doc:"Bytes in open reservations of one client network at all mailboxes of one organization, or of all people without one, in GB; 0: no limit."`
+	Uploads            int    `group:"Load" env:"UPLOADS" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
+	NetworkUploads     int    `env:"NETWORK_UPLOADS" default:"64" min:"1" max:"1000000" doc:"Parallel uploads of one client network on a replica."`
+	ReservationUploads int    `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
+	RateLimit          bool   `env:"RATE_LIMIT" default:"on" doc:"off: for load tests. The buckets that only bound the load of one client are off; those against guesses, and against mails and new transfers to others, stay."`
+	AddressBucket      Bucket `env:"ADDRESS_BUCKET" default:"600,10/s" doc:"New anonymous sessions and invalid tokens, per client address."`
 
-	RateLimit              bool   `group:"Limits" env:"RATE_LIMIT" default:"on" doc:"off: disables the general and address buckets, for load tests. The others stay."`
-	AddressBucket          Bucket `env:"ADDRESS_BUCKET" default:"600,10/s" doc:"New anonymous sessions and invalid tokens, per client address."`
-	APITokenBucket         Bucket `env:"API_TOKEN_BUCKET" default:"600,10/s" doc:"Calls with an API token, per token, instead of the general bucket."`
-	UploadBucket           Bucket `env:"UPLOAD_BUCKET" default:"1000,50/s" doc:"Upload calls, per reservation."`
-	DownloadBucket         Bucket `env:"DOWNLOAD_BUCKET" default:"200,10/s" doc:"Downloads, per session or delivery."`
-	NewTransferBucket      Bucket `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`
-	UploadVolumeGB         int    `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
-	UploadConfirmationsDay int    `env:"UPLOAD_CONFIRMATIONS_PER_DAY" default:"10" min:"0" max:"100000" doc:"Maximum number of upload confirmation mails per address and day."`
-	StrangerMailsDay       int    `env:"STRANGER_MAILS_PER_DAY" default:"50" min:"1" max:"100000" doc:"Mails a day (UTC) to the owner of a mailbox about deliveries of strangers. Later ones of the day are in the inbox only."`
-	SenderCodesDay         int    `env:"SENDER_CODES_PER_DAY" default:"12" min:"0" max:"100000" doc:"Maximum number of codes per address and day that verify the sender of a transfer to a mailbox."`
-	RecipientsDay          int    `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
-	YoungRecipientsDay     int    `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than CONSIGN_YOUNG_ACCOUNT."`
-	AvailableTTL           []int  `env:"AVAILABLE_TTL" default:"1,3,7,14,30" min:"1" max:"3650" doc:"Lifetimes of a transfer that senders choose from, in days."`
-	DefaultTTL             int    `env:"DEFAULT_TTL" default:"7" min:"1" max:"3650" doc:"Lifetime of a transfer whose sender chose none, in days. One of CONSIGN_AVAILABLE_TTL."`
-	AvatarMaxBytes         int    `env:"AVATAR_MAX_BYTES" default:"10485760" min:"1024" max:"1073741824" doc:"Maximum size of an uploaded picture, in bytes."`
-	AvatarMaxPixels        int    `env:"AVATAR_MAX_PIXELS" default:"50000000" min:"1024" max:"1000000000" doc:"Maximum number of pixels of an uploaded picture."`
+	EventRetention    time.Duration `group:"Retention" env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`
+	AuditRetention    time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept. They are deleted by whole months."`
+	TransferRetention time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
+	InfectedRetention time.Duration `env:"INFECTED_RETENTION" default:"7d" min:"0s" doc:"Time after the finding at which the bytes of an infected file are deleted."`
 
-	ReservedLinks []string `env:"RESERVED_LINKS" default:"abuse,account,accounts,admin,administrator,api,auth,billing,contact,help,helpdesk,hostmaster,login,mail,mailer-daemon,nobody,no-reply,noc,official,operator,password,payment,postmaster,privacy,root,security,service,signin,signup,staff,support,system,webmaster,www" doc:"Vanity links that nobody may take, apart from consign mailbox create. Dots, hyphens and underscores in them do not matter. A value replaces the whole list."`
+	ScannerURL     string        `group:"Inspection" env:"SCANNER_URL" doc:"Malware scanner that reads every delivered file: clamd://host:3310, clamd:///path/of/socket or icap://host:1344/service. Empty: nothing is inspected and nothing is held."`
+	ScannerLimitMB int           `env:"SCANNER_LIMIT_MB" default:"100" min:"1" max:"100000000" doc:"MB of a file that are sent to the scanner. A larger file is partly read, never clean. At most what the engine reads: StreamMaxLength and MaxFileSize of clamd.conf (100 MiB by default), which never reads 2 GiB or more."`
+	ScannerTimeout time.Duration `env:"SCANNER_TIMEOUT" default:"3m" min:"1s" doc:"Time for the scanner's answer after the last byte. Longer than MaxScanTime of clamd.conf (2 minutes by default)."`
+	ScannerStreams int           `env:"SCANNER_STREAMS" default:"4" min:"1" max:"64" doc:"Files that a replica sends to the scanner at a time; at most MaxThreads of clamd.conf (10 by default)."`
+
+	LogWitnesses []string `group:"Receipts and webhooks" env:"LOG_WITNESSES" doc:"Witnesses that cosign the log of receipts (C2SP tlog-witness), each as KEY URL, separated by commas: the key as name+hash+base64 and the address before /add-checkpoint."`
+	TSAURL       string   `env:"TSA_URL" doc:"Time stamp service (RFC 3161) that stamps the log of receipts. Nothing waits for it."`
+	WebhookAllow []string `env:"WEBHOOK_ALLOW" doc:"Hosts, addresses and networks (CIDR), separated by commas, that may receive webhooks although they are private, belong to this server, or have no TLS. The author of a webhook sees the first bytes of each answer."`
 }
 
 // Bucket is a leaky bucket as a setting: capacity in tokens, drain rate in tokens per second. The text form is "600,10/s", or

@@ -58,7 +58,7 @@ func TestValues(t *testing.T) {
 	c := parse(t,
 		"CONSIGN_PUBLIC_URL=https://Files.Example.com:8443/", "CONSIGN_DATABASE_URL=postgres://u:p@db/consign", "CONSIGN_SECRET_KEY="+key,
 		"CONSIGN_TRUSTED_PROXIES=10.0.0.7, 192.168.5.4/16,2001:db8::/32", "CONSIGN_CORS_ORIGINS=https://a.example, http://localhost:3000",
-		"CONSIGN_EVENT_RETENTION=1d12h", "CONSIGN_ENUMERATION=strict", "CONSIGN_RATE_LIMIT=off", "CONSIGN_UPLOAD_BUCKET=10,3/2s")
+		"CONSIGN_EVENT_RETENTION=1d12h", "CONSIGN_ENUMERATION=strict", "CONSIGN_RATE_LIMIT=off", "CONSIGN_ADDRESS_BUCKET=10,3/2s")
 	if got := c.PublicURL.String(); got != "https://files.example.com:8443" {
 		t.Errorf("PublicURL = %s", got)
 	}
@@ -75,8 +75,8 @@ func TestValues(t *testing.T) {
 	if c.EventRetention != 36*time.Hour || !c.EnumerationStrict || c.RateLimit || !c.RequireHTTPS {
 		t.Errorf("%v %v %v %v", c.EventRetention, c.EnumerationStrict, c.RateLimit, c.RequireHTTPS)
 	}
-	if c.UploadBucket.Capacity != 10 || c.UploadBucket.PerSecond != 1.5 {
-		t.Errorf("UploadBucket = %+v", c.UploadBucket)
+	if c.AddressBucket.Capacity != 10 || c.AddressBucket.PerSecond != 1.5 {
+		t.Errorf("AddressBucket = %+v", c.AddressBucket)
 	}
 }
 
@@ -113,6 +113,20 @@ func TestRequireHTTPS(t *testing.T) {
 	}
 }
 
+// TestSettingsAreFew: a setting that nobody can judge is a constant. The reference begins with those that people set.
+func TestSettingsAreFew(t *testing.T) {
+	t.Parallel()
+	all := Reference()
+	if len(all) > 90 {
+		t.Errorf("%d settings: make one that nobody can judge a member of Constants", len(all))
+	}
+	for i, s := range all[:16] {
+		if first := s.Group == all[0].Group; first != (i < 15) {
+			t.Errorf("setting %d is %s, of the group %s", i+1, s.Name, s.Group)
+		}
+	}
+}
+
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	database := []string{"CONSIGN_DATABASE_URL=postgres://u:hidden@db/x", "CONSIGN_PUBLIC_URL=https://x.example", "CONSIGN_SECRET_KEY=" + key}
@@ -122,8 +136,8 @@ func TestProblems(t *testing.T) {
 	}{
 		{[]string{"CONSIGN_PUBLIC_ULR=x"}, []string{"CONSIGN_PUBLIC_ULR is not a setting; did you mean CONSIGN_PUBLIC_URL?"}},
 		{[]string{"CONSIGN_SOMETHING_ELSE="}, []string{"CONSIGN_SOMETHING_ELSE is not a setting; `consign config` lists them."}},
-		{[]string{"CONSIGN_RATE_LIMIT=true", "CONSIGN_BCRYPT_COST=x", "CONSIGN_ORPHAN_AGE=7 days"}, []string{"CONSIGN_RATE_LIMIT must be on or off.", "CONSIGN_BCRYPT_COST must be a whole number.", "CONSIGN_ORPHAN_AGE must be a duration like"}},
-		{[]string{"CONSIGN_BCRYPT_COST=3", "CONSIGN_LOG_LEVEL=loud", "CONSIGN_ORPHAN_AGE=1m"}, []string{"CONSIGN_BCRYPT_COST must be between 4 and 20.", "CONSIGN_LOG_LEVEL must be debug, info, warn or error.", "CONSIGN_ORPHAN_AGE must be at least 1h."}},
+		{[]string{"CONSIGN_RATE_LIMIT=true", "CONSIGN_BCRYPT_COST=x", "CONSIGN_SESSION_IDLE=7 days"}, []string{"CONSIGN_RATE_LIMIT must be on or off.", "CONSIGN_BCRYPT_COST must be a whole number.", "CONSIGN_SESSION_IDLE must be a duration like"}},
+		{[]string{"CONSIGN_BCRYPT_COST=3", "CONSIGN_LOG_LEVEL=loud", "CONSIGN_SESSION_IDLE=1m"}, []string{"CONSIGN_BCRYPT_COST must be between 4 and 20.", "CONSIGN_LOG_LEVEL must be debug, info, warn or error.", "CONSIGN_SESSION_IDLE must be at least 1h."}},
 		{database[:1], []string{"CONSIGN_PUBLIC_URL is missing", "CONSIGN_SECRET_KEY is missing"}},
 		{database[:2], []string{"CONSIGN_SECRET_KEY is missing"}},
 		{append(slices.Clone(database), "CONSIGN_SECRET_KEY=c2hvcnQ="), []string{"CONSIGN_SECRET_KEY must be 32 bytes"}},
@@ -136,10 +150,8 @@ func TestProblems(t *testing.T) {
 		{[]string{"CONSIGN_TLS_KEY=a.pem"}, []string{"CONSIGN_TLS_CERT is missing"}},
 		{[]string{"CONSIGN_REDIRECT_ORIGINS=https://app.example,http://127.0.0.1:3000"}, []string{"CONSIGN_REDIRECT_ORIGINS must be https, or http on localhost"}},
 		{[]string{"CONSIGN_CORS_ORIGINS=https://a.example/,https://b.example/x", "CONSIGN_LISTEN=8080"}, []string{"CONSIGN_CORS_ORIGINS must be origins", "CONSIGN_LISTEN must be an address"}},
-		{[]string{"CONSIGN_IDENTITY_BASE_PATH=/api", "CONSIGN_TRANSFER_BASE_PATH=/api/transfer"}, []string{"CONSIGN_TRANSFER_BASE_PATH and"}},
-		{[]string{"CONSIGN_IDENTITY_BASE_PATH=/a/../b", "CONSIGN_TRANSFER_BASE_PATH=x"}, []string{"CONSIGN_IDENTITY_BASE_PATH must", "CONSIGN_TRANSFER_BASE_PATH must"}},
 		{[]string{"CONSIGN_STORAGE_URL=ftp://x", "CONSIGN_SMTP_URL=smtp:host", "CONSIGN_REDIS_URL=host:6379"}, []string{"CONSIGN_STORAGE_URL must", "CONSIGN_SMTP_URL must", "CONSIGN_REDIS_URL must"}},
-		{[]string{"CONSIGN_AVAILABLE_TTL=1,2", "CONSIGN_MAIL_FROM=nobody", "CONSIGN_SIGNING_KEY_LEAD=60d"}, []string{"CONSIGN_DEFAULT_TTL must", "CONSIGN_MAIL_FROM must", "CONSIGN_SIGNING_KEY_LEAD must"}},
+		{[]string{"CONSIGN_AVAILABLE_TTL=1,2", "CONSIGN_MAIL_FROM=nobody", "CONSIGN_SIGNING_KEY_LIFETIME=5m"}, []string{"CONSIGN_DEFAULT_TTL must", "CONSIGN_MAIL_FROM must", "CONSIGN_SIGNING_KEY_LIFETIME must"}},
 		{[]string{"CONSIGN_TLS_CERT=-----BEGIN CERTIFICATE-----\nhid", "CONSIGN_TLS_KEY=LS0tLS1CRUdJTiBhid", `CONSIGN_OIDC_CLIENTS= [{"clientSecret":"hid"}]`},
 			[]string{"CONSIGN_OIDC_CLIENTS must be the name of a file", "CONSIGN_TLS_CERT must be the name of a file", "CONSIGN_TLS_KEY must be the name of a file"}},
 		{[]string{"CONSIGN_SMTP_URL=smtp://me:hid/den@mail", "CONSIGN_REDIS_URL=redis://:hid#den@cache", "CONSIGN_STORAGE_URL=s3://key:hid%zz@bucket", "CONSIGN_LISTEN_DATABASE_URL=postgres://me:hid?den@db/x",
@@ -242,7 +254,7 @@ func TestPrint(t *testing.T) {
 		"CONSIGN_SECRET_KEY=********", "CONSIGN_DATABASE_URL=postgres://u:********@db/x?sslpassword=********&sslmode=require",
 		"CONSIGN_LISTEN_DATABASE_URL=postgres://u:********@db/x?sslpassword=********&sslmode=require", "CONSIGN_REDIS_URL=redis://:********@cache:6379/0",
 		"CONSIGN_STORAGE_URL=s3://id:********@bucket?region=eu&access_key=********&secretKey=********", "CONSIGN_SMTP_URL=smtp://me%40x:********@mail:587",
-		"CONSIGN_TRUSTED_PROXIES=10.0.0.0/8", "CONSIGN_ID_TOKEN_LIFETIME=1h30m", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_UPLOAD_BUCKET=1000,50/s", "CONSIGN_AVAILABLE_TTL=1,3,7,14,30",
+		"CONSIGN_TRUSTED_PROXIES=10.0.0.0/8", "CONSIGN_ID_TOKEN_LIFETIME=1h30m", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_ADDRESS_BUCKET=600,10/s", "CONSIGN_AVAILABLE_TTL=1,3,7,14,30",
 		"# Serving",
 	} {
 		if !strings.Contains(text, line+"\n") {

@@ -1,3 +1,5 @@
+// The values that no setting changes: constants of the program, and those that tests change.
+
 package config
 
 import "time"
@@ -21,3 +23,89 @@ const (
 	// JobStopWithin is how long running jobs may continue after the stop signal.
 	JobStopWithin = 10 * time.Second
 )
+
+// Constants are values of Config that no setting changes: the specifications name them, or nobody who runs a server can judge them.
+// Parse sets them. Tests change them afterwards (testkit.Constants).
+type Constants struct {
+	IdentityBasePath string // of the identity API
+	TransferBasePath string // of the transfer API
+
+	SignupTokenLifetime     time.Duration // of the ID token of a signup whose address is not verified
+	MFATokenLifetime        time.Duration // time for the second factor
+	PreflightTokenLifetime  time.Duration // time for a federated login
+	PickupTokenLifetime     time.Duration // time to pick up a parked session
+	VerificationKeyLifetime time.Duration // of a link that verifies an address
+	SetPasswordLifetime     time.Duration // time to set the new password after a reset
+	DeviceLifetime          time.Duration // after its last sign-in, for which a browser is known
+	RecentEmail             time.Duration // maximum age of the primary address's verification for registering authenticators
+	ResetAddressAge         time.Duration // for which a secondary address must have been verified before it can reset the password
+	// UndoLifetime is the time for which a link in a security mail undoes the change. Only an address that had been verified for this
+	// time before the change gets such a link.
+	UndoLifetime time.Duration
+
+	ReservationLifetime    time.Duration // of a reservation and its token
+	DownloadTokenLifetime  time.Duration // of the download token of a transfer link
+	DownloadResumeLifetime time.Duration // time to continue a download started with a one-time key
+	DownloadBudget         int           // how many times the size of its download a one-time key sends in all
+	LinkQuarantine         time.Duration // for which only its former owner may take a released vanity link
+	YoungAccount           time.Duration // age below which an account has fewer recipients a day
+	UploadConfirmationsDay int           // mails for each address and day that confirm an upload
+	SenderCodesDay         int           // codes for each address and day that verify the sender of a transfer to a mailbox
+	StrangerMaxFiles       int           // files of a stranger's reservation; a smaller limit of the mailbox or the organization wins
+
+	UploadWindowMB           int           // volume that an upload reserves ahead of what has arrived, in MB
+	UploadMinimumRate        int           // bytes a second that an upload must bring, averaged over a minute
+	OrphanAge                time.Duration // minimum age of stored bytes without a row before they are swept
+	AvatarMaxBytes           int           // size of an uploaded picture
+	AvatarMaxPixels          int
+	AnonymousSessionLifetime time.Duration // of the cookie that distinguishes callers without a token for rate limits
+	APITokenBucket           Bucket        // calls with an API token, per token, instead of the general bucket
+	UploadBucket             Bucket        // upload calls, per reservation
+	DownloadBucket           Bucket        // downloads, per session or delivery
+
+	ScannerPoolMB   int           // MB of the files that a replica sends to the scanner at a time
+	ScannerPatience time.Duration // after which a file without a verdict is failed when the scanner does not answer; it is tried again
+	RescanPeriod    time.Duration // after the delivery, for which files are inspected again when the scanner has new signatures
+	TSAInterval     time.Duration // at least, between two time stamps; receipts get the next one
+}
+
+var constants = Constants{
+	IdentityBasePath: "/id/v3",
+	TransferBasePath: "/transfer/v2",
+
+	SignupTokenLifetime:     time.Hour,
+	MFATokenLifetime:        5 * time.Minute,
+	PreflightTokenLifetime:  10 * time.Minute,
+	PickupTokenLifetime:     time.Minute,
+	VerificationKeyLifetime: day,
+	SetPasswordLifetime:     15 * time.Minute,
+	DeviceLifetime:          365 * day,
+	RecentEmail:             180 * day,
+	ResetAddressAge:         7 * day,
+	UndoLifetime:            7 * day,
+
+	ReservationLifetime:    2 * day,
+	DownloadTokenLifetime:  time.Hour,
+	DownloadResumeLifetime: time.Hour,
+	DownloadBudget:         2,
+	LinkQuarantine:         90 * day,
+	YoungAccount:           7 * day,
+	UploadConfirmationsDay: 10,
+	SenderCodesDay:         12,
+	StrangerMaxFiles:       1000,
+
+	UploadWindowMB:           64,
+	UploadMinimumRate:        1024,
+	OrphanAge:                7 * day,
+	AvatarMaxBytes:           10 << 20,
+	AvatarMaxPixels:          50_000_000,
+	AnonymousSessionLifetime: day,
+	APITokenBucket:           Bucket{Capacity: 600, PerSecond: 10},
+	UploadBucket:             Bucket{Capacity: 1000, PerSecond: 50},
+	DownloadBucket:           Bucket{Capacity: 200, PerSecond: 10},
+
+	ScannerPoolMB:   400,
+	ScannerPatience: 10 * time.Minute,
+	RescanPeriod:    3 * day,
+	TSAInterval:     time.Minute,
+}

@@ -33,7 +33,7 @@ func Load(environ []string) (Config, error) {
 // os.Environ. Variables without Prefix are ignored. An empty variable counts as unset.
 func Parse(environ []string) (Config, error) {
 	given, problems := collect(environ)
-	var c Config
+	c := Config{Constants: constants}
 	err := env.ParseWithOptions(&c, env.Options{Environment: given, Prefix: Prefix, DefaultValueTagName: "default", FuncMap: parsers})
 	problems = append(problems, sentences(err)...)
 	if len(problems) > 0 { // values that do not parse cannot be validated
@@ -164,5 +164,6 @@ func (c *Config) complete(given map[string]string) error {
 	}
 	fallback(&c.MailFrom, sender.String())
 	c.EnumerationStrict = c.Enumeration == "strict"
+	c.SigningKeyLead = c.SigningKeyLifetime / 720 // an hour of 30 days
 	return nil
 }

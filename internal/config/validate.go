@@ -50,7 +50,6 @@ func (c *Config) validate(publicGiven bool) []error {
 	page := strings.HasPrefix(c.SecurityContact, "https://") && webURL(c.SecurityContact) != nil
 	k.must(c.SecurityContact == "" || err == nil || page, "SECURITY_CONTACT", "must be a mail address or a URL that begins with https://")
 	k.must(c.AccentColor == "" || colour.MatchString(c.AccentColor), "ACCENT_COLOR", "must be a colour like #0d6e62")
-	k.must(c.SigningKeyLead < c.SigningKeyLifetime, "SIGNING_KEY_LEAD", "must be shorter than CONSIGN_SIGNING_KEY_LIFETIME")
 	k.must(slices.Contains(c.AvailableTTL, c.DefaultTTL), "DEFAULT_TTL", "must be one of CONSIGN_AVAILABLE_TTL")
 	sort.SliceStable(k.problems, func(i, j int) bool { return k.problems[i].Error() < k.problems[j].Error() })
 	return slices.CompactFunc(k.problems, func(a, b error) bool { return a.Error() == b.Error() })
@@ -98,10 +97,6 @@ func (k *checks) serving(c *Config) {
 	k.must(listenAddress(c.Listen), "LISTEN", "must be an address like :8080 or 127.0.0.1:8080")
 	k.must(listenAddress(c.AdminListen), "ADMIN_LISTEN", "must be an address like 127.0.0.1:9090")
 	k.must(c.AdminListen != c.Listen, "ADMIN_LISTEN", "must not be CONSIGN_LISTEN: what it serves is not for the public")
-	k.must(basePath(c.IdentityBasePath), "IDENTITY_BASE_PATH", "must be a path like /id/v3")
-	k.must(basePath(c.TransferBasePath), "TRANSFER_BASE_PATH", "must be a path like /transfer/v2")
-	k.must(!strings.HasPrefix(c.TransferBasePath+"/", c.IdentityBasePath+"/") && !strings.HasPrefix(c.IdentityBasePath+"/", c.TransferBasePath+"/"),
-		"TRANSFER_BASE_PATH", "and CONSIGN_IDENTITY_BASE_PATH must not lie inside each other")
 	k.must(c.TLSCert == "" || c.TLSKey != "", "TLS_KEY", "is missing: CONSIGN_TLS_CERT needs it")
 	k.must(c.TLSKey == "" || c.TLSCert != "", "TLS_CERT", "is missing: CONSIGN_TLS_KEY needs it")
 	for name, list := range map[string][]string{"CORS_ORIGINS": c.CORSOrigins, "REDIRECT_ORIGINS": c.RedirectOrigins} {
@@ -192,7 +187,3 @@ func validPort(s string) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && n > 0 && n <= 65535
 }
-
-var segments = regexp.MustCompile(`^(?:/[A-Za-z0-9._~-]+)+$`)
-
-func basePath(s string) bool { return segments.MatchString(s) && path.Clean(s) == s }

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// maxPixels is the default of CONSIGN_AVATAR_MAX_PIXELS.
+// maxPixels is config.Constants.AvatarMaxPixels.
 const maxPixels = 50_000_000
 
 var (

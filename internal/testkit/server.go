@@ -67,6 +67,7 @@ type setup struct {
 	space    func(dir string) (free, size int64, err error)
 	demo     bool
 	dns      func(ctx context.Context, name string) ([]string, error)
+	change   []func(*config.Constants)
 }
 
 // Env sets a setting, such as Env("CONSIGN_BCRYPT_COST", "12").
@@ -74,6 +75,11 @@ func Env(name, value string) Option { return func(s *setup) { s.env[name] = valu
 
 // PublicURL sets the server's public URL; by default it is http://localhost with the port it listens on.
 func PublicURL(u string) Option { return func(s *setup) { s.public = u } }
+
+// Constants changes values that no setting changes.
+func Constants(change func(*config.Constants)) Option {
+	return func(s *setup) { s.change = append(s.change, change) }
+}
 
 // Through makes the server reach its database at another URL, such as a Relay's.
 func Through(databaseURL string) Option { return func(s *setup) { s.database = databaseURL } }
@@ -136,8 +142,7 @@ func New(t testing.TB, options ...Option) *Server {
 		"CONSIGN_ADMIN_CONSOLE": "public",
 		"CONSIGN_RATE_LIMIT":    "off",
 		// The strangers of a test share a client network. Tests of what one network may take set the default again.
-		"CONSIGN_STRANGER_SHARE": "100", "CONSIGN_STRANGER_NETWORK_RESERVATIONS": "200",
-		"CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS": "2000",
+		"CONSIGN_STRANGER_SHARE": "100",
 	}
 	if value := os.Getenv("CONSIGN_TEST_STORAGE_ENCRYPTION"); value != "" { // make test-encrypted
 		environment["CONSIGN_STORAGE_ENCRYPTION"] = value
@@ -152,6 +157,9 @@ func New(t testing.TB, options ...Option) *Server {
 	cfg, err := config.Load(environ)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, change := range s.change {
+		change(&cfg.Constants)
 	}
 	return start(t, s, cfg, listener, admin)
 }

@@ -3,14 +3,12 @@ package transfer
 // StrangerLimits bound what strangers may occupy at one mailbox and at one organization: all of them together, and those of one
 // client network.
 type StrangerLimits struct {
-	NetworkShare        int   // percent of new transfers, mails and codes that one client network may take
-	Reservations        int   // open reservations
-	NetworkReservations int   // open reservations of one client network
-	MaxFiles            int32 // objects of one reservation
-	Mails               int   // mails a day to the owner about deliveries of strangers
+	NetworkShare int   // percent that one client network may take of each of these, and of new transfers and codes
+	Reservations int   // open reservations
+	MaxFiles     int32 // objects of one reservation
+	Mails        int   // mails a day to the owner about deliveries of strangers
 
-	OrganizationReservations        int // open reservations at all mailboxes of an organization; 0: no bound
-	OrganizationNetworkReservations int // the same of one client network, at all mailboxes that share the limits of an organization
+	OrganizationReservations int // open reservations at all mailboxes of an organization; 0: no bound
 }
 
 // Share returns what one client network may take of a bound of n: at least one.

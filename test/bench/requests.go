@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -134,9 +135,13 @@ const logins = 32 // clients that log in at once
 // stormRow reads a mailbox alternately without other load and while clients log in.
 func stormRow(ctx context.Context, b *bench) ([]result, error) {
 	reads := &side{addr: b.consign.addr, pid: b.consign.pid, work: repeat(request("GET", mailboxPath, "", nil))}
-	// Logins with unknown addresses take as long as others, and each address has its own bucket.
+	// Logins with unknown addresses take as long as others. Each email address and each client has a bucket of its own.
 	var n atomic.Int64
-	logging := &side{addr: b.consign.addr, work: work{want: 401, next: func(int) []byte { return login(fmt.Sprintf("nobody%d@example.com", n.Add(1))) }}}
+	logging := &side{addr: b.consign.addr, work: work{want: 401, next: func(int) []byte {
+		i := n.Add(1)
+		from := fmt.Sprintf("Host: localhost\r\nX-Forwarded-For: 10.%d.%d.%d\r\n", i>>16&255, i>>8&255, i&255)
+		return bytes.Replace(login(fmt.Sprintf("nobody%d@example.com", i)), []byte("Host: localhost\r\n"), []byte(from), 1)
+	}}}
 	defer reads.close()
 	defer logging.close()
 	if err := reads.connect(ctx, connections); err != nil {

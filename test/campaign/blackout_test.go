@@ -178,7 +178,7 @@ func newBlackout(t *testing.T, program string, env ...string) *blackout {
 	t.Helper()
 	b := &blackout{volumes: []*volume{newVolume(t)}, facts: map[string]fact{}, count: map[string]int{}}
 	b.server = newServer(t, append(env, "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s", "CONSIGN_STRANGER_RESERVATIONS=10000",
-		"CONSIGN_STRANGER_NETWORK_RESERVATIONS=10000", "CONSIGN_STRANGER_MAILS_PER_DAY=100000", "CONSIGN_RECIPIENTS_PER_DAY=100000",
+		"CONSIGN_STRANGER_SHARE=100", "CONSIGN_STRANGER_MAILS_PER_DAY=100000", "CONSIGN_RECIPIENTS_PER_DAY=100000",
 		"CONSIGN_YOUNG_RECIPIENTS_PER_DAY=100000")...)
 	b.program, b.dir = program, b.volumes[0].dir
 	b.env = append(b.env, "CONSIGN_DATA_DIR="+filepath.Join(b.dir, "var"))

@@ -24,7 +24,7 @@ import (
 
 // TestClusterShares checks that three replicas share files, events, sessions, jobs and signing keys.
 func TestClusterShares(t *testing.T) {
-	c := newCluster(t, "CONSIGN_RATE_LIMIT=off", "CONSIGN_SIGNING_KEY_LEAD=2s")
+	c := newCluster(t, "CONSIGN_RATE_LIMIT=off", "CONSIGN_SIGNING_KEY_LIFETIME=1h")
 	for _, step := range []struct {
 		name string
 		run  func(t *testing.T, c *cluster)
@@ -332,7 +332,7 @@ func keysRotate(t *testing.T, c *cluster) {
 		if out, err := rotate.CombinedOutput(); err != nil {
 			t.Fatalf("consign keys rotate: %v: %s", err, out)
 		}
-		for began := time.Now(); time.Since(began) < 4*time.Second; {
+		for began := time.Now(); time.Since(began) < 7*time.Second; {
 			issuer, user := c.replicas[rand.IntN(3)], c.replicas[rand.IntN(3)]
 			var access struct{ Token string }
 			if _, err := (client{s: issuer, token: id.Token}).call("POST", "/id/v3/auth/access", nil, &access); err != nil {

@@ -79,7 +79,7 @@ func newLiving(t *testing.T) *living {
 	url := pgtest.EmptyURL(t)
 	l := &living{relay: relay.New(t, url)}
 	l.server = newServer(t, "CONSIGN_DATABASE_URL="+l.relay.URL, "CONSIGN_SECRET_KEY="+base64.StdEncoding.EncodeToString(key),
-		"CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s", "CONSIGN_STRANGER_RESERVATIONS=10000", "CONSIGN_STRANGER_NETWORK_RESERVATIONS=10000",
+		"CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s", "CONSIGN_STRANGER_RESERVATIONS=10000", "CONSIGN_STRANGER_SHARE=100",
 		"CONSIGN_RECIPIENTS_PER_DAY=100000", "CONSIGN_YOUNG_RECIPIENTS_PER_DAY=100000")
 	l.args = append(l.args, "--migrate")
 	l.start()

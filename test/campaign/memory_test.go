@@ -26,7 +26,7 @@ const (
 
 // TestMemory uploads 32 files of 1 GB in parallel and fails when the server's resident memory ever exceeds 120 MB.
 func TestMemory(t *testing.T) {
-	s := newServer(t, fmt.Sprintf("CONSIGN_RESERVATION_UPLOADS=%d", uploads), "CONSIGN_STRANGER_NETWORK_UNCONFIRMED_GB=50")
+	s := newServer(t, fmt.Sprintf("CONSIGN_RESERVATION_UPLOADS=%d", uploads), "CONSIGN_STRANGER_SHARE=100")
 	s.start()
 	stop := make(chan struct{})
 	peak := make(chan int64, 1)

@@ -33,7 +33,10 @@ func TestFailedLoginsAreAudited(t *testing.T) {
 	if n != 2 || strings.Contains(all, "typed") || strings.Count(all, uid(t, ann.ID).String()) != 1 || strings.Count(all, "127.0.0.1") != 2 {
 		t.Errorf("%d entries: %s", n, all)
 	}
-	for i := range 70 {
+	for i := range 66 {
+		if i >= 58 { // failed-login admits one a second, which is too short a time for another entry
+			s.Clock.Advance(time.Second)
+		}
 		signIn(s, "", fmt.Sprintf("p%d@example.com", i), "x").WantError(identity.ErrCredentials)
 	}
 	if n, _ := entries(); n != 60 {

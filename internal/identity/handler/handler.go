@@ -104,7 +104,7 @@ var (
 	deviceLookupBucket = ratelimit.Bucket{Name: "device-lookup", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByDevice}
 	auditBucket        = ratelimit.Bucket{Name: "failed-login-audit", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(10 * time.Second)}, By: ratelimit.ByAddress, Essential: true}
 	auditTotalBucket   = ratelimit.Bucket{Name: "failed-login-audit-total", Limit: ratelimit.Limit{Capacity: 1000, PerSecond: 2}, By: ratelimit.ByServer, Essential: true}
-	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress}
+	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress, Essential: true}
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
 	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
 	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}

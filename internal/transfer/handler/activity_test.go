@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -137,7 +138,7 @@ func TestActivityIsForgotten(t *testing.T) {
 // TestAttackActivityGrows: what a holder of a link makes the server store stays small, whatever is asked for.
 func TestAttackActivityGrows(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_DOWNLOAD_BUCKET", "1000,10/s"))
+	s := testkit.New(t, testkit.Constants(func(c *config.Constants) { c.DownloadBucket.Capacity = 1000 }))
 	ann := s.SignUp("ann@example.com")
 	deliver(ann, object{"recipients": []object{to("bob@example.org")}}, [2]string{"a.bin", string(random(1000))}, [2]string{"b.bin", "hello"})
 	link := linkTo(s, "bob@example.org")

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -100,7 +101,7 @@ func TestDownloadLimitOfParts(t *testing.T) {
 // TestLastDownload: of 50 parallel last downloads by tokens, one-time keys and archives one is served.
 func TestLastDownload(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_DOWNLOAD_BUCKET", "1000,10/s"))
+	s := testkit.New(t, testkit.Constants(func(c *config.Constants) { c.DownloadBucket.Capacity = 1000 }))
 	second := testkit.New(t, testkit.Beside(s))
 	ann := s.SignUp("ann@example.com")
 	x, bobs, _ := twoFiles(ann)
@@ -178,7 +179,7 @@ func TestDeleteAfterDownload(t *testing.T) {
 // TestDeleteAfterParallelDownloads: parallel complete downloads on two replicas all arrive, and end the transfer once.
 func TestDeleteAfterParallelDownloads(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_DOWNLOAD_BUCKET", "1000,10/s"))
+	s := testkit.New(t, testkit.Constants(func(c *config.Constants) { c.DownloadBucket.Capacity = 1000 }))
 	second := testkit.New(t, testkit.Beside(s))
 	ann := s.SignUp("ann@example.com")
 	for i := range 5 {

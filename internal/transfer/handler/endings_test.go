@@ -15,6 +15,7 @@ import (
 	"github.com/emersion/go-smtp"
 	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -357,7 +358,7 @@ func TestDeletingAPerson(t *testing.T) {
 // word of the stranger, and counts as an upload confirmation.
 func TestUnfinishedUploads(t *testing.T) {
 	t.Parallel()
-	s, _ := newMailbox(t, testkit.Env("CONSIGN_UPLOAD_CONFIRMATIONS_PER_DAY", "2"))
+	s, _ := newMailbox(t, testkit.Constants(func(c *config.Constants) { c.UploadConfirmationsDay = 2 }))
 	sam, done, empty, nobody := reserveAs(s.Stranger(), "sam@example.org"), reserveAs(s.Stranger(), "done@example.org"),
 		reserveAs(s.Stranger(), "empty@example.org"), reserve(s)
 	for _, d := range []draft{sam, done, nobody} {

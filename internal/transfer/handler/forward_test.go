@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -109,7 +110,7 @@ func TestForwarding(t *testing.T) {
 // TestForwardOutlivesRecord: bytes stay after the record of the transfer that uploaded them is deleted, and the orphan sweep spares them.
 func TestForwardOutlivesRecord(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_TRANSFER_RETENTION", "1d"), testkit.Env("CONSIGN_ORPHAN_AGE", "1h"))
+	s := testkit.New(t, testkit.Env("CONSIGN_TRANSFER_RETENTION", "1d"), testkit.Constants(func(c *config.Constants) { c.OrphanAge = time.Hour }))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	y := forward(bob, x.path, object{"recipients": []object{to("cid@example.com")}, "ttl": 30})

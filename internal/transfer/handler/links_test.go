@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -156,7 +157,7 @@ func TestReservedLinks(t *testing.T) {
 	bob.Put(s.Transfer+"/mailbox", object{"vanityLink": "Support", "slogan": "We help."}).Want(http.StatusOK)
 	claim(bob, "help").WantError(transfer.ErrLinkReserved)
 
-	own, eve := newMailbox(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"), testkit.Env("CONSIGN_LINK_QUARANTINE", "1h"))
+	own, eve := newMailbox(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"), testkit.Constants(func(c *config.Constants) { c.LinkQuarantine = time.Hour }))
 	claim(eve, "support").Want(http.StatusOK)
 	claim(eve, "bigboss").WantError(transfer.ErrLinkReserved)
 	claim(eve, "").Want(http.StatusOK)

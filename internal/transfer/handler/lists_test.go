@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 )
@@ -130,7 +131,7 @@ func TestPagesOfManyObjects(t *testing.T) {
 // TestConfirmingManyFiles: the mail to a checked uploader lists fifty files, and it and the audit record count all.
 func TestConfirmingManyFiles(t *testing.T) {
 	t.Parallel()
-	s, _ := newMailbox(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "10000"))
+	s, _ := newMailbox(t, testkit.Constants(func(c *config.Constants) { c.StrangerMaxFiles = 10_000 }))
 	d := reserveAs(s.SignUp("sam@example.com"), "sam@example.com")
 	d.attachMany(1001)
 	d.send("plan", []byte("1234567890"))

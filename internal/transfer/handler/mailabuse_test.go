@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -79,7 +80,7 @@ func TestAttackMessagesWithoutFiles(t *testing.T) {
 // account is young. A refused confirm counts nothing and can be repeated.
 func TestAttackManyRecipients(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_RECIPIENTS_PER_DAY", "9"), testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "5"), testkit.Env("CONSIGN_YOUNG_ACCOUNT", "3d"))
+	s := testkit.New(t, testkit.Env("CONSIGN_RECIPIENTS_PER_DAY", "9"), testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "5"), testkit.Constants(func(c *config.Constants) { c.YoungAccount = 72 * time.Hour }))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	drafts := make([]draft, 8)
 	for i := range drafts {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/proof"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -165,7 +166,7 @@ func TestReceiptOfProtectedLink(t *testing.T) {
 // TestReceiptOfManyObjects: a receipt of more objects than one part has lists each of them. The confirm takes a second, not a minute.
 func TestReceiptOfManyObjects(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_STRANGER_MAX_FILES", "20000"))
+	s := testkit.New(t, testkit.Constants(func(c *config.Constants) { c.StrangerMaxFiles = 20_000 }))
 	ann := s.SignUp("ann@example.com")
 	made := ann.Post(s.Transfer+"/reservations", map[string]any{}).Want(http.StatusCreated)
 	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
@@ -98,7 +99,7 @@ func TestAttackUploadsInAForeignName(t *testing.T) {
 // TestAttackSenderCodes: codes cannot be guessed or used twice by parallel tries, and a stranger floods no address with them.
 func TestAttackSenderCodes(t *testing.T) {
 	t.Parallel()
-	s, _ := careful(t, testkit.Env("CONSIGN_SENDER_CODES_PER_DAY", "4"))
+	s, _ := careful(t, testkit.Constants(func(c *config.Constants) { c.SenderCodesDay = 4 }))
 	s.Clock.Advance(24*time.Hour - s.Clock.Now().Sub(s.Clock.Now().Truncate(24*time.Hour))) // a day begins
 	const victim = "victim@example.org"
 	d := reserveAs(s.Stranger(), victim)

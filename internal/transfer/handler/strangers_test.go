@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -16,8 +17,7 @@ import (
 // behindProxy makes the server trust X-Forwarded-For, and sets the strangers' limits to the defaults.
 func behindProxy(options ...testkit.Option) []testkit.Option {
 	return append([]testkit.Option{
-		testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""), testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", ""),
-		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", ""),
+		testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"), testkit.Env("CONSIGN_STRANGER_SHARE", ""),
 	}, options...)
 }
 
@@ -74,7 +74,7 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 // a new transfer. One with bytes does.
 func TestUnusedReservationsReturnTheirToken(t *testing.T) {
 	t.Parallel()
-	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Env("CONSIGN_RESERVATION_LIFETIME", "1h"))...)
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Constants(func(c *config.Constants) { c.ReservationLifetime = time.Hour }))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	post := func() (draft, *testkit.Response) {
 		got := strangerAt(s, "192.0.2.1").Post(public, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"})
@@ -140,7 +140,7 @@ func crowd(s *testkit.Server, mailboxes ...string) {
 func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
-		testkit.Env("CONSIGN_STRANGER_NETWORK_RESERVATIONS", "4"), testkit.Env("CONSIGN_STRANGER_MAX_FILES", "2"))...)
+		testkit.Env("CONSIGN_STRANGER_SHARE", "58"), testkit.Constants(func(c *config.Constants) { c.StrangerMaxFiles = 2 }))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	crowd(s, public)
 	strangerAt(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
@@ -162,7 +162,7 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	t.Parallel()
 	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
-		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_NETWORK_RESERVATIONS", "4"))...)
+		testkit.Env("CONSIGN_STRANGER_SHARE", "58"))...)
 	crowd(s, s.Transfer+"/public/mailbox/ann", s.Transfer+"/public/mailbox/bob")
 	eve := s.Transfer + "/public/mailbox/eve" // belongs to nobody's organization
 	for range 4 {

@@ -174,7 +174,7 @@ func findMailboxes(s *Store, q MailboxSearch) error {
 }
 
 // bounds are those of strangers' reservations.
-var bounds = transfer.StrangerLimits{Reservations: 50, NetworkReservations: 50, OrganizationReservations: 50, OrganizationNetworkReservations: 50}
+var bounds = transfer.StrangerLimits{NetworkShare: 100, Reservations: 50, OrganizationReservations: 50}
 
 func strange(owner id.Person, organization id.Organization) transfer.Reservation {
 	return transfer.Reservation{

@@ -49,7 +49,7 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 	args := []any{
 		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
 		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client),
-		l.Reservations, l.NetworkReservations, l.OrganizationReservations, l.OrganizationNetworkReservations,
+		l.Reservations, l.Share(l.Reservations), l.OrganizationReservations, l.Share(l.OrganizationReservations),
 		!r.SenderByUID,
 	}
 	const operation = "store reservation"
@@ -73,10 +73,10 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 	if l.OrganizationReservations > 0 && !r.Organization.IsZero() {
 		keys = append(keys, "organization "+r.Organization.String())
 	}
-	if l.OrganizationNetworkReservations > 0 && r.Client != "" {
+	if l.OrganizationReservations > 0 && r.Client != "" {
 		keys = append(keys, "network "+r.LimitsOrganization.String()+" "+r.Client)
 	}
-	if l.Reservations > 0 || l.NetworkReservations > 0 {
+	if l.Reservations > 0 {
 		keys = append(keys, r.Owner.String())
 	}
 	return keys

@@ -106,9 +106,9 @@ func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) e
 	switch {
 	case err != nil || added.Stored:
 		return err
-	case full(added.MailboxClient, l.NetworkReservations):
+	case full(added.MailboxClient, l.Share(l.Reservations)):
 		return transfer.ErrClientBusy
-	case full(added.OrganizationClient, l.OrganizationNetworkReservations):
+	case full(added.OrganizationClient, l.Share(l.OrganizationReservations)):
 		return transfer.ErrClientBusy.With("your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
 	case full(added.Mailbox, l.Reservations):
 		return transfer.ErrMailboxBusy

@@ -167,7 +167,7 @@ var unlimited = content.Limits{
 }
 
 // strangers are the limits of a world's strangers: none that a test reaches without lowering them.
-var strangers = transfer.StrangerLimits{NetworkShare: 100, Reservations: 10_000, NetworkReservations: 10_000, MaxFiles: 10_000, Mails: 10_000}
+var strangers = transfer.StrangerLimits{NetworkShare: 100, Reservations: 10_000, MaxFiles: 10_000, Mails: 10_000}
 
 const day = 24 * time.Hour
 
