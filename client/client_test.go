@@ -117,7 +117,8 @@ func TestSendAndReceive(t *testing.T) {
 	t.Parallel()
 	s, _, _ := behindCutter(t)
 	contents := map[string][]byte{"a.bin": random(3_000_000, 1), "folder/b.bin": random(200_000, 2), "empty": nil}
-	u := reserve(t, connect(t, s.Config.PublicURL.String()), file("a.bin", contents["a.bin"]), file("folder/b.bin", contents["folder/b.bin"]), file("empty", nil))
+	u := reserve(t, connect(t, s.Config.PublicURL.String()), file("a.bin", contents["a.bin"]), file("folder/b.bin", contents["folder/b.bin"]),
+		file("empty", nil))
 	var sent atomic.Int64
 	err := u.Upload(t.Context(), client.UploadOptions{Part: 1 << 20, Progress: func(_ int, held int64) { sent.Store(max(sent.Load(), held)) }})
 	if err != nil {
@@ -291,7 +292,8 @@ func TestLoginWithSecondFactor(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := func() string { return credential.TOTPCode(secret, s.Clock.Now().Unix()/30) }
-	ann.Post(s.Identity+"/profile/authenticators/"+made.String("uid")+"/verify", map[string]any{"email": "ann@example.com", "type": "totp", "key": code()}).Want(http.StatusNoContent)
+	ann.Post(s.Identity+"/profile/authenticators/"+made.String("uid")+"/verify",
+		map[string]any{"email": "ann@example.com", "type": "totp", "key": code()}).Want(http.StatusNoContent)
 	s.Clock.Advance(time.Minute)
 	c := connect(t, s.URL)
 	if err := c.Login(t.Context(), "ann@example.com", testkit.Password, nil); err == nil {
@@ -383,7 +385,8 @@ func TestLinkWithPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := scratch(t)
-	if err := stranger.Download(t.Context(), link.Objects[0], target, client.DownloadOptions{}); err != nil || !bytes.Equal(read(t, target), data) {
+	if err := stranger.Download(t.Context(), link.Objects[0], target, client.DownloadOptions{}); err != nil ||
+		!bytes.Equal(read(t, target), data) {
 		t.Error("the file differs", err)
 	}
 }

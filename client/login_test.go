@@ -16,7 +16,8 @@ func TestAPIToken(t *testing.T) {
 	t.Parallel()
 	s, _, ann := behindCutter(t)
 	url := s.Config.PublicURL.String()
-	made := ann.As(ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "nightly", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	made := ann.As(ann.ID).Post(s.Identity+"/tokens",
+		map[string]any{"name": "nightly", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
 	c := connect(t, url, client.WithAPIToken(made.String("token")))
 	if _, err := c.Reserve(t.Context(), client.Delivery{Subject: "x"}); !client.HasCode(err, 403904) {
 		t.Errorf("without the scope: %v", err)

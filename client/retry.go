@@ -31,8 +31,8 @@ type backoff struct {
 	since time.Time // of the first failure in a row
 }
 
-// pauseAfter returns how long to wait after so many tries, at least as long as the server asks for. A server in maintenance asks for minutes,
-// but may be back sooner: no pause is longer than a quarter of patience.
+// pauseAfter returns how long to wait after so many tries, at least as long as the server asks for. A server in maintenance asks for
+// minutes, but may be back sooner: no pause is longer than a quarter of patience.
 func pauseAfter(tries int, least, patience time.Duration) time.Duration {
 	usual := min(250*time.Millisecond<<min(tries, 10), 20*time.Second)
 	return min(max(usual/2+rand.N(usual/2), least), max(patience/4, time.Second))
@@ -65,8 +65,8 @@ func (b *backoff) wait(ctx context.Context, c *Client, err error, least time.Dur
 // reset is called when bytes got through.
 func (b *backoff) reset() { *b = backoff{} }
 
-// passing reports whether a failure can end by itself, and after how long: the server was not reached, is busy or in maintenance, or something
-// else goes on that it waits for (409 with Retry-After). testdata/retries.json has the cases.
+// passing reports whether a failure can end by itself, and after how long: the server was not reached, is busy or in maintenance, or
+// something else goes on that it waits for (409 with Retry-After). testdata/retries.json has the cases.
 func passing(err error) (least time.Duration, ok bool) {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -76,7 +76,8 @@ func passing(err error) (least time.Duration, ok bool) {
 		return 0, err != nil && !final
 	}
 	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable,
 		http.StatusGatewayTimeout, 509:
 		return e.RetryAfter, true
 	case http.StatusConflict:

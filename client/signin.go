@@ -68,7 +68,8 @@ func (c *Client) Login(ctx context.Context, email, password string, factor Secon
 		if err != nil {
 			return err
 		}
-		if token, err = c.logIn(ctx, token, identityapi.Credentials{Email: email, Type: identityapi.AuthenticatorType(kind), Key: code}); err != nil {
+		if token, err = c.logIn(ctx, token, identityapi.Credentials{Email: email, Type: identityapi.AuthenticatorType(kind),
+			Key: code}); err != nil {
 			return err
 		}
 	}

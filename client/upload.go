@@ -53,9 +53,10 @@ var ErrOvertaken = errors.New("another program continues this upload")
 
 // UploadOptions are optional.
 type UploadOptions struct {
-	Parallel int                                    // files at a time; 4 when 0
-	Part     int64                                  // bytes of a request; 64 MiB when 0
-	AtOnce   int                                    // parts of a file at a time; 1: one stream; 0: by the size of the file and the time of a request
+	Parallel int   // files at a time; 4 when 0
+	Part     int64 // bytes of a request; 64 MiB when 0
+	// parts of a file at a time; 1: one stream; 0: by the size of the file and the time of a request
+	AtOnce   int
 	Progress func(file int, held int64)             // bytes that the server holds or is being sent; called by several goroutines
 	Sent     func(file int, object UploadObject)    // a part has arrived: store the object
 	Complete func(file int, object UploadObject)    // a file is complete
@@ -68,8 +69,8 @@ const (
 )
 
 // Upload sends the bytes of all files that are not complete, several files at a time and each in parts. It continues where the
-// server has ended, and repeats what fails for a moment. The SHA-256 of each file is compared. On a short line the parts of a file are sent one
-// after the other, else those of a large file up to six at once, where the server takes that.
+// server has ended, and repeats what fails for a moment. The SHA-256 of each file is compared. On a short line the parts of a file are sent
+// one after the other, else those of a large file up to six at once, where the server takes that.
 //
 // Errors: ErrChanged, ErrOvertaken, *Error.
 func (u *Upload) Upload(ctx context.Context, o UploadOptions) error {
@@ -209,7 +210,8 @@ func (p *parts) interrupted(err error) (least time.Duration, again bool, held in
 }
 
 func (p *parts) url() string {
-	return p.u.c.transferURL + "/reservations/" + url.PathEscape(p.u.UID) + "/objects/" + url.PathEscape(p.u.Objects[p.i].ClientID) + "/content"
+	return p.u.c.transferURL + "/reservations/" + url.PathEscape(p.u.UID) + "/objects/" + url.PathEscape(p.u.Objects[p.i].ClientID) +
+		"/content"
 }
 
 // held asks how many bytes the server holds.

@@ -38,7 +38,8 @@ async function look(context, name, mode, width) {
   if (broken) complain("a picture that is not embedded");
   await page.evaluate(axe);
   // A mail is part of a page of the mail program, which has the landmarks.
-  const { violations } = await page.evaluate(() => window.axe.run({ rules: { region: { enabled: false }, "landmark-one-main": { enabled: false } } }));
+  const { violations } = await page.evaluate(() =>
+    window.axe.run({ rules: { region: { enabled: false }, "landmark-one-main": { enabled: false } } }));
   for (const v of violations) complain(`${v.id}: ${v.nodes[0].html.slice(0, 150)} ${v.nodes[0].failureSummary.split("\n")[1] ?? ""}`);
   await page.screenshot({ path: path.join(pictures, `${name}-${mode}-${width}.png`), fullPage: true });
   await page.close();

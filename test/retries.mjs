@@ -1,4 +1,5 @@
-// Asks the pages and the TypeScript client which failures of uploads they try again: the cases are client/testdata/retries.json, which the Go
+// Asks the pages and the TypeScript client which failures of uploads they try again: the cases are client/testdata/retries.json, which the
+// Go
 // client's test reads, too. make lint runs it.
 
 import assert from "node:assert/strict";
@@ -7,7 +8,8 @@ import { build } from "esbuild";
 
 /** Imports a module of the repository, with what it imports. */
 async function load(...entry) {
-  const { outputFiles: [file] } = await build({ stdin: { contents: entry.map((e) => `export * from "./${e}";`).join(""), resolveDir: "." }, bundle: true, format: "esm", write: false });
+  const { outputFiles: [file] } = await build({ stdin: { contents: entry.map((e) => `export * from "./${e}";`).join(""), resolveDir: "." },
+    bundle: true, format: "esm", write: false });
   return import(`data:text/javascript,${encodeURIComponent(file.text)}`);
 }
 
@@ -17,7 +19,8 @@ const pages = await load("internal/web/assets/upload/policy.js");
 const client = await load("clients/typescript/src/retry.ts", "clients/typescript/src/errors.ts");
 assert(failures.length >= 20 && pauses.length >= 9);
 for (const c of failures) {
-  const error = c.status ? new client.ConsignError(c.status, c.code, "", [], c.retryAfter, "", new Headers()) : new TypeError("fetch failed");
+  const error = c.status ? new client.ConsignError(c.status, c.code, "", [], c.retryAfter, "", new Headers())
+    : new TypeError("fetch failed");
   assert.equal(client.passes(error), c.passes, `the TypeScript client: ${JSON.stringify(c)}`);
   assert.equal(client.refused(error), c.refused, `the TypeScript client: ${JSON.stringify(c)}`);
   assert.equal(pages.passes({ status: c.status, code: c.code, wait: c.retryAfter }), c.passes, `the pages: ${JSON.stringify(c)}`);

@@ -24,7 +24,8 @@ func TestStaticAndSmall(t *testing.T) {
 	if err != nil || info.Size() > maxSize {
 		t.Errorf("%d bytes, at most %d: %v", info.Size(), maxSize, err)
 	}
-	if out, err := exec.CommandContext(t.Context(), binary, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "consign-client version ") {
+	if out, err := exec.CommandContext(t.Context(), binary, "--version").CombinedOutput(); err != nil ||
+		!strings.HasPrefix(string(out), "consign-client version ") {
 		t.Errorf("--version: %v, %s", err, out)
 	}
 	deps, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()

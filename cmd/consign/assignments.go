@@ -44,7 +44,8 @@ func organizationChange(args []string) (c identity.OrganizationChange, err error
 		}
 		member, ok := texts[name]
 		if !ok {
-			return c, usageError(fmt.Sprintf("consign org set: %s: cannot be set; there are mfaRequired, %s", name, strings.Join(slices.Sorted(maps.Keys(texts)), ", ")))
+			return c, usageError(fmt.Sprintf("consign org set: %s: cannot be set; there are mfaRequired, %s", name,
+				strings.Join(slices.Sorted(maps.Keys(texts)), ", ")))
 		}
 		*member = &value
 	}

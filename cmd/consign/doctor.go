@@ -30,7 +30,8 @@ func doctorCommand(ctx context.Context, env environment, args []string) error {
 	}
 	findings, err := examined(ctx, env)
 	if err != nil {
-		findings = []doctor.Finding{{ID: "settings.wrong", Severity: doctor.Error, Sentence: err.Error(), Advice: "Correct that setting; docs/use/configuration.md describes all."}}
+		findings = []doctor.Finding{{ID: "settings.wrong", Severity: doctor.Error, Sentence: err.Error(),
+			Advice: "Correct that setting; docs/use/configuration.md describes all."}}
 	}
 	if err := printFindings(env.stdout, findings, *asJSON); err != nil {
 		return err

@@ -48,7 +48,8 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("without a mail server: %d, %+v", code, r)
 	}
 	out, _, err := consign(t.Context(), served, "doctor")
-	if !errors.As(err, new(exitCode)) || !strings.Contains(out, "\nwarning  smtp.none: ") && !strings.HasPrefix(out, "warning  ") || !strings.Contains(out, "\nerrors: 0, ") {
+	if !errors.As(err, new(exitCode)) || !strings.Contains(out, "\nwarning  smtp.none: ") && !strings.HasPrefix(out, "warning  ") ||
+		!strings.Contains(out, "\nerrors: 0, ") {
 		t.Errorf("%v, printed %s", err, out)
 	}
 

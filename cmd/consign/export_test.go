@@ -43,7 +43,8 @@ func TestPersonExportAndDelete(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatalf("%v:\n%s", err, text)
 	}
-	if out.Name != "Ann" || out.Locale != "de_DE" || len(out.Emails) != 1 || out.Emails[0].Address != "ann@example.com" || !out.Emails[0].Verified ||
+	if out.Name != "Ann" || out.Locale != "de_DE" || len(out.Emails) != 1 || out.Emails[0].Address != "ann@example.com" ||
+		!out.Emails[0].Verified ||
 		out.Membership == nil || out.Membership.Name != "Acme Ltd." || !slices.Equal(out.Membership.Roles, []string{"Organization.Admin"}) ||
 		out.Mailbox == nil || out.Mailbox.VanityLink != "ann-files" || len(out.Authenticators) != 1 || out.Authenticators[0].Type != "bcrypt" {
 		t.Errorf("exported %s", text)
@@ -51,7 +52,8 @@ func TestPersonExportAndDelete(t *testing.T) {
 	if !slices.ContainsFunc(out.Audit, func(a auditAction) bool { return a.Action == "person.create" }) {
 		t.Errorf("the audit is %+v", out.Audit)
 	}
-	if !strings.Contains(text, "\n  \"transfers\": [],\n  \"audit\": [\n    {\n      \"at\":") || !strings.HasSuffix(text, "\n    }\n  ]\n}\n") {
+	if !strings.Contains(text, "\n  \"transfers\": [],\n  \"audit\": [\n    {\n      \"at\":") ||
+		!strings.HasSuffix(text, "\n    }\n  ]\n}\n") {
 		t.Errorf("not indented as the rest: %s", text)
 	}
 	if strings.Contains(text, "$2a$") {

@@ -24,7 +24,8 @@ func fsck(ctx context.Context, env environment, args []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(env.stdout, "objects: %d, bytes read: %d, findings: %d\n", result.Objects, result.Bytes, result.Findings); err != nil {
+		if _, err := fmt.Fprintf(env.stdout, "objects: %d, bytes read: %d, findings: %d\n", result.Objects, result.Bytes,
+			result.Findings); err != nil {
 			return err
 		}
 		if *accept {
@@ -35,7 +36,8 @@ func fsck(ctx context.Context, env environment, args []string) error {
 			return err
 		}
 		if result.SweepOff {
-			if _, err := fmt.Fprintln(env.stdout, "database and storage are from different times, as after a restore: orphans are not removed until consign fsck --accept"); err != nil {
+			if _, err := fmt.Fprintln(env.stdout,
+				"database and storage are from different times, as after a restore: orphans are not removed until consign fsck --accept"); err != nil {
 				return err
 			}
 		}

@@ -60,7 +60,8 @@ func TestFsckCommand(t *testing.T) {
 	}
 
 	// What has been on storage is known even when nothing is held: no command begins a new store beside it.
-	if err := errors.Join(os.Rename(filepath.Join(objects, "uploads"), filepath.Join(objects, "u")), os.Rename(filepath.Join(objects, "objects"), filepath.Join(objects, "o"))); err != nil {
+	if err := errors.Join(os.Rename(filepath.Join(objects, "uploads"), filepath.Join(objects, "u")),
+		os.Rename(filepath.Join(objects, "objects"), filepath.Join(objects, "o"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"serve"}, {"fsck"}, {"fsck", "--accept"}} {
@@ -80,7 +81,8 @@ func TestFsckCommand(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(objects, "uploads")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a command began a new store: %v", err)
 	}
-	if err := errors.Join(os.Rename(filepath.Join(objects, "u"), filepath.Join(objects, "uploads")), os.Rename(filepath.Join(objects, "o"), filepath.Join(objects, "objects"))); err != nil {
+	if err := errors.Join(os.Rename(filepath.Join(objects, "u"), filepath.Join(objects, "uploads")),
+		os.Rename(filepath.Join(objects, "o"), filepath.Join(objects, "objects"))); err != nil {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(objects); err != nil || len(entries) == 0 {

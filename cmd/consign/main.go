@@ -84,10 +84,12 @@ func commands() []command {
 		{"config", "print the effective settings, secrets masked; --template prints an environment file with every setting commented",
 			[]string{"[--template]"}, printConfig},
 		{"person", "create, show, export and delete people, and unlock accounts" + personHelp, []string{
-			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON", "limits PERSON uploadVolumeGb=N|default",
+			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON",
+			"limits PERSON uploadVolumeGb=N|default",
 			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
 		}, person},
-		{"admin", "list and change the operators, who may use the console at /admin" + personHelp, []string{"add PERSON", "remove PERSON", "list"}, adminCommand},
+		{"admin", "list and change the operators, who may use the console at /admin" + personHelp,
+			[]string{"add PERSON", "remove PERSON", "list"}, adminCommand},
 		{"org", "create, show and change organizations, their plans and members" + orgHelp + personHelp, []string{
 			"create [--locale LOCALE] [--time-zone ZONE] NAME", "show ORG", "set ORG name=value…", "limits ORG name=value…",
 			"subscribe --domain skp|spaces [--product PRODUCT] [--name NAME] [--status STATUS] [--expires TIME] ORG", "host ORG HOSTNAME",
@@ -102,15 +104,19 @@ func commands() []command {
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
 		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
-		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again", []string{"status", "again UID"}, scanCommand},
+		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again",
+			[]string{"status", "again UID"}, scanCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
 		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
-		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"}, doctorCommand},
-		{"selftest", "upload and download a file through the public URL as a temporary person, and remove everything again", []string{"[--json] [--mb N]"}, selftestCommand},
+		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},
+			doctorCommand},
+		{"selftest", "upload and download a file through the public URL as a temporary person, and remove everything again",
+			[]string{"[--json] [--mb N]"}, selftestCommand},
 		{"healthcheck", "exit 0 when the server of this configuration is healthy", []string{""}, healthcheck},
-		{"licenses", "print the licences of Consign and of everything that it contains; --text prints their texts", []string{"[--text]"}, printLicenses},
+		{"licenses", "print the licences of Consign and of everything that it contains; --text prints their texts", []string{"[--text]"},
+			printLicenses},
 		{"version", "print the version", []string{""}, printVersion},
 	}
 }
@@ -266,7 +272,8 @@ func installed(cfg config.Config) error {
 	}
 	_, err := os.Stat(filepath.Join(cfg.DataDir, app.ClusterDir))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("no server has run in %s: give this command the server's settings (CONSIGN_DATA_DIR or CONSIGN_DATABASE_URL, and the others), or start the server first", cfg.DataDir)
+		return fmt.Errorf("no server has run in %s: give this command the server's settings (CONSIGN_DATA_DIR or CONSIGN_DATABASE_URL, and the "+
+			"others), or start the server first", cfg.DataDir)
 	}
 	return err
 }

@@ -46,8 +46,11 @@ func operator(t *testing.T, environ []string) (do func(args ...string) string) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"}, {"serve", "now"}, {"serve", "--fast"},
-		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"}, {"mailbox", "show", "a", "b"}, {"transfer", "show", "x"}, {"transfer", "extend", "00000000-0000-7000-8000-000000000001", "0"}, {"version", "1"}} {
+	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"},
+		{"serve", "now"}, {"serve", "--fast"},
+		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"},
+		{"mailbox", "show", "a", "b"}, {"transfer", "show", "x"}, {"transfer", "extend", "00000000-0000-7000-8000-000000000001", "0"},
+		{"version", "1"}} {
 		_, _, err := consign(t.Context(), external(t, "postgres://127.0.0.1:1/none?connect_timeout=1"), args...)
 		if usage := usageError(""); !errors.As(err, &usage) {
 			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)
@@ -57,8 +60,10 @@ func TestUsage(t *testing.T) {
 	for line, want := range map[string]string{
 		"person sow ann@example.com": `consign person: unknown action "sow"`, "person": "consign person: an action is missing",
 		"mail test": "consign mail test: an argument is missing", "keys list x": `consign keys list: "x" is one argument too many`,
-		"fsck --acept": "consign fsck: flag provided but not defined: -acept", "audit --limit -5": "consign audit: --limit must be between 1 and 1000",
-		"audit --limit 5000": "consign audit: --limit must be between 1 and 1000", "org subscribe free": "consign org subscribe: --domain is missing",
+		"fsck --acept":                             "consign fsck: flag provided but not defined: -acept",
+		"audit --limit -5":                         "consign audit: --limit must be between 1 and 1000",
+		"audit --limit 5000":                       "consign audit: --limit must be between 1 and 1000",
+		"org subscribe free":                       "consign org subscribe: --domain is missing",
 		"person create ann@example.com --nick Ann": "consign person create: flag provided but not defined: -nick",
 	} {
 		args := strings.Fields(line)
@@ -118,7 +123,8 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	secret := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("s"), 32))
 	out, _, err := consign(t.Context(), []string{
-		"CONSIGN_DATABASE_URL=postgres://consign:hunter2@db.example.com/consign", "CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_SECRET_KEY=" + secret,
+		"CONSIGN_DATABASE_URL=postgres://consign:hunter2@db.example.com/consign", "CONSIGN_PUBLIC_URL=https://files.example.com",
+		"CONSIGN_SECRET_KEY=" + secret,
 		"CONSIGN_SMTP_URL=smtps://user:hunter2@mail.example.com", "CONSIGN_REDIS_URL=redis://:hunter2@cache.example.com:6379/0", "HOME=/root",
 		"CONSIGN_STORAGE_URL=s3://consign?endpoint=https://s3.example.com&region=eu",
 	}, "config")
@@ -128,7 +134,8 @@ func TestConfig(t *testing.T) {
 	if strings.Contains(out, "hunter2") || strings.Contains(out, secret) || strings.Contains(out, "/root") {
 		t.Errorf("printed a secret, or what is not ours:\n%s", out)
 	}
-	for _, want := range []string{"CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_ACCESS_TOKEN_LIFETIME=10m", "CONSIGN_SECRET_KEY=****", "db.example.com", "CONSIGN_LISTEN=:8080"} {
+	for _, want := range []string{"CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_REQUIRE_HTTPS=on",
+		"CONSIGN_ACCESS_TOKEN_LIFETIME=10m", "CONSIGN_SECRET_KEY=****", "db.example.com", "CONSIGN_LISTEN=:8080"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
@@ -139,12 +146,14 @@ func TestConfig(t *testing.T) {
 func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"config", "serve", "migrate", "audit", "healthcheck"} {
-		_, _, err := consign(t.Context(), []string{"CONSIGN_PUBLIC_ULR=https://x", "CONSIGN_BCRYPT_COST=many", "CONSIGN_REQUIRE_HTTPS=yes"}, command)
+		_, _, err := consign(t.Context(), []string{"CONSIGN_PUBLIC_ULR=https://x", "CONSIGN_BCRYPT_COST=many", "CONSIGN_REQUIRE_HTTPS=yes"},
+			command)
 		if err == nil {
 			t.Errorf("consign %s ran", command)
 			continue
 		}
-		for _, want := range []string{"CONSIGN_PUBLIC_ULR is not a setting; did you mean CONSIGN_PUBLIC_URL?", "CONSIGN_BCRYPT_COST", "CONSIGN_REQUIRE_HTTPS"} {
+		for _, want := range []string{"CONSIGN_PUBLIC_ULR is not a setting; did you mean CONSIGN_PUBLIC_URL?", "CONSIGN_BCRYPT_COST",
+			"CONSIGN_REQUIRE_HTTPS"} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("consign %s does not say %q: %v", command, want, err)
 			}
@@ -165,8 +174,10 @@ func TestUnreachable(t *testing.T) {
 		command string
 		setting string
 	}{
-		{nowhere, "serve", "CONSIGN_DATABASE_URL"}, {nowhere, "serve --migrate", "CONSIGN_DATABASE_URL"}, {nowhere, "migrate status", "CONSIGN_DATABASE_URL"}, {nowhere, "audit", "CONSIGN_DATABASE_URL"},
-		{external(t, pgtest.URL(t)+"&default_query_exec_mode=exec"), "serve --migrate", "CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec"},
+		{nowhere, "serve", "CONSIGN_DATABASE_URL"}, {nowhere, "serve --migrate", "CONSIGN_DATABASE_URL"},
+		{nowhere, "migrate status", "CONSIGN_DATABASE_URL"}, {nowhere, "audit", "CONSIGN_DATABASE_URL"},
+		{external(t, pgtest.URL(t)+"&default_query_exec_mode=exec"), "serve --migrate",
+			"CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec"},
 		{append(slices.Clip(here), "CONSIGN_DATA_DIR="+file), "serve", "CONSIGN_DATA_DIR"},
 		{append(slices.Clip(here), "CONSIGN_SMTP_URL=smtp://ann:hunter2@127.0.0.1:99999"), "serve", "CONSIGN_SMTP_URL"},
 		{append(slices.Clip(here), "CONSIGN_STORAGE_URL=file://"+file+"/objects"), "serve", "CONSIGN_STORAGE_URL"},
@@ -196,7 +207,8 @@ func TestMigrate(t *testing.T) {
 	if pending, applied := status(); pending < 6 || applied != 0 {
 		t.Errorf("before: %d pending, %d applied", pending, applied)
 	}
-	if _, _, err := consign(t.Context(), environ, "serve"); err == nil || !strings.Contains(err.Error(), "consign migrate up") || !strings.Contains(err.Error(), "--migrate") {
+	if _, _, err := consign(t.Context(), environ, "serve"); err == nil || !strings.Contains(err.Error(), "consign migrate up") ||
+		!strings.Contains(err.Error(), "--migrate") {
 		t.Errorf("serve on an outdated database: %v", err)
 	}
 	for range 2 {
@@ -226,7 +238,8 @@ func TestPersonAndMailbox(t *testing.T) {
 		t.Fatalf("created: %q", out)
 	}
 	for _, who := range []string{"ann@example.com", "ANN@example.com", match[1]} {
-		if out := do("person", "show", who); !strings.Contains(out, match[1]) || !strings.Contains(out, "ann@example.com, primary\n") || !strings.Contains(out, "Europe/Berlin") {
+		if out := do("person", "show", who); !strings.Contains(out, match[1]) || !strings.Contains(out, "ann@example.com, primary\n") ||
+			!strings.Contains(out, "Europe/Berlin") {
 			t.Errorf("show %s:\n%s", who, out)
 		}
 	}
@@ -247,7 +260,8 @@ func TestPersonAndMailbox(t *testing.T) {
 	refused("no such person", "admin", "add", "nobody@example.com")
 	do("admin", "add", "ann@example.com")
 	do("admin", "add", "ann@example.com") // changes nothing
-	if out := do("admin", "list"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "ann@example.com") || !strings.Contains(out, "the console refuses") {
+	if out := do("admin", "list"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "ann@example.com") ||
+		!strings.Contains(out, "the console refuses") {
 		t.Errorf("operators:\n%s", out)
 	}
 	do("admin", "remove", "ann@example.com")

@@ -105,7 +105,8 @@ func keys(ctx context.Context, env environment, args []string) error {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets, %d webhooks, %d log keys and %d keys of files resealed\n", n, secrets, webhooks, logKeys, objects)
+			_, err = fmt.Fprintf(env.stdout, "%d signing keys, %d TOTP secrets, %d webhooks, %d log keys and %d keys of files resealed\n", n,
+				secrets, webhooks, logKeys, objects)
 			return err
 		}
 	})

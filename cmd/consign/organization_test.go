@@ -22,7 +22,8 @@ func TestOrganizations(t *testing.T) {
 		}
 	}
 	do("migrate", "up")
-	uid := strings.TrimSpace(strings.TrimPrefix(do("org", "create", "Acme Ltd.", "--locale", "de_DE", "--time-zone", "Europe/Berlin"), "uid: "))
+	uid := strings.TrimSpace(strings.TrimPrefix(do("org", "create", "Acme Ltd.", "--locale", "de_DE", "--time-zone", "Europe/Berlin"),
+		"uid: "))
 	do("org", "host", uid, "files.acme.test")
 	do("person", "create", "--name", "Ann", "ann@example.com")
 	do("org", "member", "files.acme.test", "ann@example.com", "--roles", "Organization.Admin,Service.Transfer.Use")
@@ -33,15 +34,18 @@ func TestOrganizations(t *testing.T) {
 	do("person", "limits", "ann@example.com", "uploadVolumeGb=3")
 	shown := do("org", "show", "FILES.acme.test")
 	for _, want := range []string{
-		`uid +` + uid, `name +Acme Ltd\.`, `mfaRequired +true`, `externalUid +crm-1`, `hostname +files\.acme\.test`, `users +7\n`, `transferVolumeGb +1\.5\n`,
-		`serviceEnabled +false`, `storageVolumeGb +1000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`, `subscription +skp business \(business\) active`, `subscription +spaces without product active`,
+		`uid +` + uid, `name +Acme Ltd\.`, `mfaRequired +true`, `externalUid +crm-1`, `hostname +files\.acme\.test`, `users +7\n`,
+		`transferVolumeGb +1\.5\n`,
+		`serviceEnabled +false`, `storageVolumeGb +1000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`,
+		`subscription +skp business \(business\) active`, `subscription +spaces without product active`,
 		`member +[0-9a-f-]{36} ann@example\.com: Organization\.Admin, Service\.Transfer\.Use`,
 	} {
 		if !regexp.MustCompile(want).MatchString(shown) {
 			t.Errorf("%s is missing:\n%s", want, shown)
 		}
 	}
-	if shown := do("org", "show", "free"); !regexp.MustCompile(`users +100000\n`).MatchString(shown) || !regexp.MustCompile(`hostname +localhost`).MatchString(shown) {
+	if shown := do("org", "show", "free"); !regexp.MustCompile(`users +100000\n`).MatchString(shown) ||
+		!regexp.MustCompile(`hostname +localhost`).MatchString(shown) {
 		t.Errorf("the free organization is %s", shown)
 	}
 	if key := do("invitation", "create", "--shared"); !regexp.MustCompile(`^key: [A-Za-z0-9_-]{22,}\n$`).MatchString(key) {
@@ -58,20 +62,25 @@ func TestOrganizations(t *testing.T) {
 	refused(identity.ErrPersonNotFound, "org", "member", uid, "eve@example.com")
 	refused(identity.ErrHostnameRefused, "org", "host", uid, "localhost")
 	for _, args := range [][]string{
-		{"org", "limits", uid, "users=-1"}, {"org", "limits", uid, "user=1"}, {"org", "limits", uid, "changeHostname=all"}, {"org", "limits", uid, "newTransferDrainRate=1/0"},
-		{"org", "limits", "free", "users=default"}, {"org", "set", uid, "hostname=x.test"}, {"org", "set", uid, "timeZone=Mars"}, {"org", "subscribe", uid, "--domain", "drive"},
-		{"org", "subscribe", uid, "--domain", "skp", "--status", "gone"}, {"org", "subscribe", uid, "--domain", "skp", "--name", "Business"}, {"person", "limits", "ann@example.com", "uploadVolumeGb=lots"}, {"org", "member", uid, "ann@example.com", "--roles", "Root"},
+		{"org", "limits", uid, "users=-1"}, {"org", "limits", uid, "user=1"}, {"org", "limits", uid, "changeHostname=all"},
+		{"org", "limits", uid, "newTransferDrainRate=1/0"},
+		{"org", "limits", "free", "users=default"}, {"org", "set", uid, "hostname=x.test"}, {"org", "set", uid, "timeZone=Mars"},
+		{"org", "subscribe", uid, "--domain", "drive"},
+		{"org", "subscribe", uid, "--domain", "skp", "--status", "gone"}, {"org", "subscribe", uid, "--domain", "skp", "--name", "Business"},
+		{"person", "limits", "ann@example.com", "uploadVolumeGb=lots"}, {"org", "member", uid, "ann@example.com", "--roles", "Root"},
 	} {
 		if _, _, err := consign(t.Context(), environ, args...); err == nil {
 			t.Errorf("consign %s succeeded", strings.Join(args, " "))
 		}
 	}
-	for assignment, want := range map[string]string{"city": "write name=value", "town=Berlin": "there are mfaRequired, addressLine1, addressLine2, city"} {
+	for assignment, want := range map[string]string{"city": "write name=value",
+		"town=Berlin": "there are mfaRequired, addressLine1, addressLine2, city"} {
 		if _, _, err := consign(t.Context(), environ, "org", "set", uid, assignment); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("consign org set %s: %v, want %q", assignment, err, want)
 		}
 	}
-	for _, args := range [][]string{{"org"}, {"org", "list"}, {"org", "show"}, {"org", "set", uid}, {"org", "host", uid}, {"org", "member", uid}, {"org", "subscribe", uid}, {"invitation", "create"}} {
+	for _, args := range [][]string{{"org"}, {"org", "list"}, {"org", "show"}, {"org", "set", uid}, {"org", "host", uid},
+		{"org", "member", uid}, {"org", "subscribe", uid}, {"invitation", "create"}} {
 		if _, _, err := consign(t.Context(), environ, args...); !errors.As(err, new(usageError)) {
 			t.Errorf("consign %s: %v, want how it is used", strings.Join(args, " "), err)
 		}

@@ -23,7 +23,8 @@ func TestScan(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
 
-	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
+		map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	sam := s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer "))
 	reservation := s.Transfer + "/reservations/" + made.String("uid")
 	for _, name := range []string{"a", "b"} {
@@ -41,7 +42,8 @@ func TestScan(t *testing.T) {
 		})
 	}
 	become("clean")
-	if out := do("scan", "status"); !strings.Contains(out, "ClamAV 1.0.9") || !strings.Contains(out, "27500") || !strings.Contains(out, "waiting     0") {
+	if out := do("scan", "status"); !strings.Contains(out, "ClamAV 1.0.9") || !strings.Contains(out, "27500") ||
+		!strings.Contains(out, "waiting     0") {
 		t.Errorf("status:\n%s", out)
 	}
 
@@ -60,7 +62,8 @@ func TestScan(t *testing.T) {
 		t.Error("a transfer that does not exist is inspected again")
 	}
 	daemon.Away(true)
-	if out, _, err := consign(t.Context(), environ, "scan", "status"); err == nil || !strings.Contains(err.Error(), "does not answer") || !strings.Contains(out, "does not answer") {
+	if out, _, err := consign(t.Context(), environ, "scan", "status"); err == nil || !strings.Contains(err.Error(), "does not answer") ||
+		!strings.Contains(out, "does not answer") {
 		t.Errorf("without an answer: %v\n%s", err, out)
 	}
 }

@@ -187,7 +187,8 @@ func (t *selftest) reach(ctx context.Context) (err error) {
 
 func (t *selftest) reserve(ctx context.Context) (err error) {
 	t.upload, err = t.stranger.Reserve(ctx, client.Delivery{
-		Mailbox: t.person.UID.String(), SenderName: "Self-test", SenderEmail: "stranger@" + mail.SelfTestDomain, Subject: "Self-test of this installation",
+		Mailbox: t.person.UID.String(), SenderName: "Self-test", SenderEmail: "stranger@" + mail.SelfTestDomain,
+		Subject: "Self-test of this installation",
 	})
 	if err != nil {
 		return err
@@ -256,7 +257,8 @@ func (t *selftest) remove(ctx context.Context, failed error) error {
 	}
 	return errors.Join(t.erase(ctx, t.person.UID), t.a.DB.InTx(ctx, func(tx database.Tx) error {
 		return audit.Append(ctx, tx, time.Now(), audit.Entry{
-			Actor: t.env.actor(), Action: "installation.selftest", Object: t.person.UID.String(), Target: t.person.UID, Details: map[string]string{"result": result},
+			Actor: t.env.actor(), Action: "installation.selftest", Object: t.person.UID.String(), Target: t.person.UID,
+			Details: map[string]string{"result": result},
 		})
 	}))
 }

@@ -24,9 +24,12 @@ import (
 
 // remains are the tables in which a self-test leaves rows, and what they are. None limits anybody.
 var remains = map[string]string{
-	"public.audit": "who ran it", "public.mails": "not sent, gone after their retention", "log.": "hashes of statements", "transfer.receipts": "the same",
-	"transfer.erasing": "waits for the statement of the erasure", "identity.persons": "an empty row", "public.event_feeds": "of the deleted person", "public.events": "the same",
-	"public.river": "done jobs", "transfer.volumes": "of the deleted person", "transfer.daily_mailbox_mails": "of the deleted mailbox", "transfer.stored_volumes": "0 bytes",
+	"public.audit": "who ran it", "public.mails": "not sent, gone after their retention", "log.": "hashes of statements",
+	"transfer.receipts": "the same",
+	"transfer.erasing":  "waits for the statement of the erasure", "identity.persons": "an empty row",
+	"public.event_feeds": "of the deleted person", "public.events": "the same",
+	"public.river": "done jobs", "transfer.volumes": "of the deleted person", "transfer.daily_mailbox_mails": "of the deleted mailbox",
+	"transfer.stored_volumes":       "0 bytes",
 	"transfer.upload_confirmations": "of the stranger's address", "public.revo": "ended tokens", "public.idempotency": "answers, for a day",
 }
 
@@ -35,7 +38,8 @@ func rowsOf(t *testing.T, conn *pgx.Conn) map[string]int64 {
 	t.Helper()
 	rows, _ := conn.Query(t.Context(), `
 		SELECT schemaname || '.' || tablename AS name,
-			(xpath('/row/n/text()', query_to_xml(format('SELECT count(*) AS n FROM %I.%I', schemaname, tablename), false, true, '')))[1]::text::bigint AS n
+			(xpath('/row/n/text()', query_to_xml(format('SELECT count(*) AS n FROM %I.%I', schemaname, tablename), false, true,
+				'')))[1]::text::bigint AS n
 		FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
 	type table struct {
 		Name string
@@ -70,14 +74,16 @@ func nothingLeft(t *testing.T, s *testkit.Server, before map[string]int64) {
 			}
 		}
 		var stored int64
-		if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(bytes + reserved), 0)::bigint FROM transfer.stored_volumes`).Scan(&stored); err != nil {
+		if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(bytes + reserved), 0)::bigint FROM transfer.stored_volumes`).Scan(
+			&stored); err != nil {
 			t.Fatal(err)
 		}
 		if stored != 0 {
 			more = append(more, "stored volume")
 		}
 		for name, n := range rowsOf(t, conn) {
-			if n > before[name] && !slices.ContainsFunc(slices.Collect(maps.Keys(remains)), func(r string) bool { return strings.HasPrefix(name, r) }) {
+			if n > before[name] && !slices.ContainsFunc(slices.Collect(maps.Keys(remains)),
+				func(r string) bool { return strings.HasPrefix(name, r) }) {
 				more = append(more, name)
 			}
 		}
@@ -112,7 +118,8 @@ func TestSelftest(t *testing.T) {
 		Bytes int
 		Steps []selftestStep
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || report.URL != s.URL || report.Bytes != 5_000_000 || len(report.Steps) != 10 {
+	if err := json.Unmarshal([]byte(out), &report); err != nil || !report.OK || report.URL != s.URL || report.Bytes != 5_000_000 ||
+		len(report.Steps) != 10 {
 		t.Errorf("%v: %s", err, out)
 	}
 	nothingLeft(t, s, before)
@@ -124,13 +131,15 @@ func TestSelftest(t *testing.T) {
 	}
 	nothingLeft(t, s, before)
 	audited := operator(t, environ)("audit")
-	if strings.Count(audited, "installation.selftest") != 3 || !strings.Contains(audited, "olga") || !strings.Contains(audited, "result:passed") {
+	if strings.Count(audited, "installation.selftest") != 3 || !strings.Contains(audited, "olga") ||
+		!strings.Contains(audited, "result:passed") {
 		t.Errorf("the audit:\n%s", audited)
 	}
 	conn := pgtest.Connect(t, s.DatabaseURL)
 	poll.Until(t, "its mails are dropped", func() bool {
 		var open, dropped int
-		if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state <> 'cancelled'), count(*) FROM mails`).Scan(&open, &dropped); err != nil {
+		if err := conn.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE state <> 'cancelled'), count(*) FROM mails`).Scan(&open,
+			&dropped); err != nil {
 			t.Fatal(err)
 		}
 		return open == 0 && dropped >= 3
@@ -167,7 +176,8 @@ func TestSelftestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		out := &cancelling{at: at, cancel: cancel}
 		err := run(ctx, []string{"selftest", "--mb", "1"}, environ, out, out)
-		if err == nil || !strings.Contains(out.text.String(), "remove everything") || strings.Contains(out.text.String(), "remove everything          FAILED") {
+		if err == nil || !strings.Contains(out.text.String(), "remove everything") ||
+			strings.Contains(out.text.String(), "remove everything          FAILED") {
 			t.Errorf("after %q: %v\n%s", at, err, out.text.String())
 		}
 		cancel()
@@ -201,13 +211,15 @@ func TestSelftestAlone(t *testing.T) {
 	do := operator(t, environ)
 	do("person", "create", selftestAddress)
 	do("mailbox", "create", selftestAddress)
-	if _, _, err := consign(t.Context(), environ, "selftest", "--mb", "1"); err == nil || !strings.Contains(err.Error(), "another self-test runs") {
+	if _, _, err := consign(t.Context(), environ, "selftest", "--mb", "1"); err == nil ||
+		!strings.Contains(err.Error(), "another self-test runs") {
 		t.Errorf("beside another one: %v", err)
 	}
 	if out := do("person", "show", selftestAddress); !strings.Contains(out, selftestAddress) {
 		t.Errorf("the other one's person is gone: %s", out)
 	}
-	if _, err := pgtest.Connect(t, s.DatabaseURL).Exec(t.Context(), `UPDATE identity.persons SET created_at = $1`, time.Now().Add(-time.Hour)); err != nil {
+	if _, err := pgtest.Connect(t, s.DatabaseURL).Exec(t.Context(), `UPDATE identity.persons SET created_at = $1`,
+		time.Now().Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	do("selftest", "--mb", "1")

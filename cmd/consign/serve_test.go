@@ -32,7 +32,8 @@ func TestOperateBesideServer(t *testing.T) {
 	if _, _, err := consign(t.Context(), environ, "healthcheck"); err == nil {
 		t.Error("healthy before it runs")
 	}
-	if _, _, err := consign(t.Context(), environ, "person", "show", "owner@example.com"); err == nil || !strings.Contains(err.Error(), "no server has run in "+filepath.Join(dir, "var")) {
+	if _, _, err := consign(t.Context(), environ, "person", "show", "owner@example.com"); err == nil ||
+		!strings.Contains(err.Error(), "no server has run in "+filepath.Join(dir, "var")) {
 		t.Errorf("a command where no server has run: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "var")); !errors.Is(err, fs.ErrNotExist) {
@@ -118,7 +119,8 @@ func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	if _, log, err := consign(ended, external(t, pgtest.URL(t)), "serve"); err != nil || !strings.Contains(log, "stopped before it was ready") {
+	if _, log, err := consign(ended, external(t, pgtest.URL(t)), "serve"); err != nil ||
+		!strings.Contains(log, "stopped before it was ready") {
 		t.Errorf("before it reached the database: %v\n%s", err, log)
 	}
 
@@ -127,7 +129,8 @@ func TestStopDuringStart(t *testing.T) {
 	done := make(chan error, 1)
 	var out, log output.Buffer
 	go func() {
-		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + testkit.FreePort(t), "CONSIGN_ADMIN_LISTEN=127.0.0.1:" + testkit.FreePort(t)}, &out, &log)
+		done <- run(ctx, []string{"serve"}, []string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_LISTEN=127.0.0.1:" + testkit.FreePort(t),
+			"CONSIGN_ADMIN_LISTEN=127.0.0.1:" + testkit.FreePort(t)}, &out, &log)
 	}()
 	poll.Until(t, "initdb", func() bool {
 		begun, err := filepath.Glob(filepath.Join(dir, "postgres", "data*"))
@@ -155,7 +158,8 @@ func TestHangUp(t *testing.T) {
 	t.Parallel()
 	dir, port := passableDir(t), testkit.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
-	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
+	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port,
+		"CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+testkit.FreePort(t))
 	var log output.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {

@@ -47,7 +47,8 @@ func TestTransferCommand(t *testing.T) {
 	t.Parallel()
 	port, admin := testkit.FreePort(t), testkit.FreePort(t)
 	base := "http://localhost:" + port
-	environ := append(external(t, pgtest.URL(t)), "CONSIGN_PUBLIC_URL="+base, "CONSIGN_LISTEN=127.0.0.1:"+port, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "SUDO_USER=olga")
+	environ := append(external(t, pgtest.URL(t)), "CONSIGN_PUBLIC_URL="+base, "CONSIGN_LISTEN=127.0.0.1:"+port,
+		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "SUDO_USER=olga")
 	var out, log output.Buffer
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -59,7 +60,8 @@ func TestTransferCommand(t *testing.T) {
 		}
 	}()
 	poll.Until(t, "ready", func() bool { return get(t, base+"/readyz") == http.StatusOK })
-	made, key := send(t, "POST", base+"/transfer/v2/public/mailbox/demo", "", `{"anonSender": "Sam", "anonEmail": "sam@example.com", "subject": "Secret plans"}`)
+	made, key := send(t, "POST", base+"/transfer/v2/public/mailbox/demo", "",
+		`{"anonSender": "Sam", "anonEmail": "sam@example.com", "subject": "Secret plans"}`)
 	r := base + "/transfer/v2/reservations/" + made["uid"].(string)
 	send(t, "POST", r+"/objects", key, `{"clientId": "a", "name": "plan.pdf", "intendedSize": 5}`)
 	send(t, "PUT", r+"/objects/a/content", key, "bytes")
@@ -88,7 +90,8 @@ func TestTransferCommand(t *testing.T) {
 		t.Errorf("after the end:\n%s", revoked)
 	}
 	for _, args := range [][]string{{"extend", uid, "10"}, {"revoke", uid}} {
-		if _, _, err := consign(t.Context(), environ, append([]string{"transfer"}, args...)...); err == nil || !strings.Contains(err.Error(), "ended") {
+		if _, _, err := consign(t.Context(), environ, append([]string{"transfer"}, args...)...); err == nil ||
+			!strings.Contains(err.Error(), "ended") {
 			t.Errorf("%v after the end: %v", args, err)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 
 // logCommand shows and changes the transparency log of receipts.
 func logCommand(ctx context.Context, env environment, args []string) error {
-	known := map[string][2]int{"key": {}, "checkpoint": {}, "status": {}, "verify": {}, "rotate": {}, "revoke": {}, "restart": {}, "erase": {1, 1}}
+	known := map[string][2]int{"key": {}, "checkpoint": {}, "status": {}, "verify": {}, "rotate": {}, "revoke": {}, "restart": {},
+		"erase": {1, 1}}
 	verb, rest, err := action("log", args, known)
 	if err != nil {
 		return err

@@ -64,7 +64,8 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s as JSON: %v %v\n%s", c.name, jsonErr, err, out)
 		}
 	}
-	for _, args := range [][]string{{receipt}, {"--key=x", receipt}, {key, "--witness=x", receipt}, {key, "--tsa-cert=" + vectors + "keys", receipt}, {key}} {
+	for _, args := range [][]string{{receipt}, {"--key=x", receipt}, {key, "--witness=x", receipt},
+		{key, "--tsa-cert=" + vectors + "keys", receipt}, {key}} {
 		if _, _, err := consign(t.Context(), nil, append([]string{"verify"}, args...)...); err == nil || errors.Is(err, cli.ErrRefused) {
 			t.Errorf("%v: %v", args, err)
 		}
@@ -95,20 +96,24 @@ func TestLogCommands(t *testing.T) {
 	uid := id.New[id.Transfer]()
 	_, err = database.Exec(t.Context(), db.Pool, "insert receipts", `
 		INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at)
-		SELECT $1, kind, sha256(convert_to(kind, 'UTF8')), 'Sam', ARRAY [gen_random_uuid()], ARRAY [gen_random_uuid()], now() FROM unnest(ARRAY ['delivered', 'opened']) kind`, uid)
+		SELECT $1, kind, sha256(convert_to(kind, 'UTF8')), 'Sam', ARRAY [gen_random_uuid()], ARRAY [gen_random_uuid()], now()
+			FROM unnest(ARRAY ['delivered', 'opened']) kind`, uid)
 	if err == nil {
-		_, err = database.Exec(t.Context(), db.Pool, "insert part", `INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ($1, 1, 'more')`, uid)
+		_, err = database.Exec(t.Context(), db.Pool, "insert part",
+			`INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ($1, 1, 'more')`, uid)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	do("log", "erase", uid.String())
 	left, err := database.Scalar[int](t.Context(), db.Pool, "count", nil, `
-		SELECT (SELECT count(*) FROM transfer.receipts WHERE body IS NOT NULL OR readers <> '{}' OR named <> '{}' OR octet_length(entry) <> 32) + (SELECT count(*) FROM transfer.receipt_parts)`)
+		SELECT (SELECT count(*) FROM transfer.receipts WHERE body IS NOT NULL OR readers <> '{}' OR named <> '{}'
+			OR octet_length(entry) <> 32) + (SELECT count(*) FROM transfer.receipt_parts)`)
 	if err != nil || left != 0 {
 		t.Errorf("%d are left: %v", left, err)
 	}
-	for _, args := range [][]string{{"log", "erase", id.New[id.Transfer]().String()}, {"log", "erase", "x"}, {"log", "erase"}, {"log", "nothing"}} {
+	for _, args := range [][]string{{"log", "erase", id.New[id.Transfer]().String()}, {"log", "erase", "x"}, {"log", "erase"},
+		{"log", "nothing"}} {
 		if _, _, err := consign(t.Context(), environ, args...); err == nil {
 			t.Errorf("%v succeeds", args)
 		}

@@ -21,19 +21,26 @@ import (
 // operators and operatorChanges are the routes of the console: for operators with a second factor, and for those of them who have
 // signed in recently.
 var (
-	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor", "GET /admin/v1/samples", "GET /admin/v1/storage", "GET /admin/v1/storage/checks/{check}",
-		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits", "GET /admin/v1/keys",
+	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor",
+		"GET /admin/v1/samples", "GET /admin/v1/storage", "GET /admin/v1/storage/checks/{check}",
+		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits",
+		"GET /admin/v1/keys",
 		"GET /admin/v1/people", "GET /admin/v1/people/{person}", "GET /admin/v1/transfers", "GET /admin/v1/transfers/{transfer}",
 		"GET /admin/v1/mailboxes", "GET /admin/v1/mailboxes/{mailbox}",
-		"GET /admin/v1/organizations", "GET /admin/v1/organizations/{organization}", "GET /admin/v1/organizations/{organization}/usage", "GET /admin/v1/organizations/{organization}/members"}
+		"GET /admin/v1/organizations", "GET /admin/v1/organizations/{organization}", "GET /admin/v1/organizations/{organization}/usage",
+		"GET /admin/v1/organizations/{organization}/members"}
 	operatorChanges = []string{
 		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
-		"PUT /admin/v1/maintenance", "POST /admin/v1/storage/checks", "POST /admin/v1/storage/checks/{check}/cancel", "POST /admin/v1/storage/accept", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate", "POST /admin/v1/keys/log/revoke",
-		"POST /admin/v1/people", "POST /admin/v1/transfers/{transfer}/inspect", "POST /admin/v1/transfers/{transfer}/erase-receipt", "POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/reset-factors", "POST /admin/v1/people/{person}/verify",
+		"PUT /admin/v1/maintenance", "POST /admin/v1/storage/checks", "POST /admin/v1/storage/checks/{check}/cancel",
+		"POST /admin/v1/storage/accept", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate",
+		"POST /admin/v1/keys/log/revoke",
+		"POST /admin/v1/people", "POST /admin/v1/transfers/{transfer}/inspect", "POST /admin/v1/transfers/{transfer}/erase-receipt",
+		"POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/reset-factors", "POST /admin/v1/people/{person}/verify",
 		"POST /admin/v1/people/{person}/limits", "POST /admin/v1/people/{person}/export", "POST /admin/v1/people/{person}/delete",
 		"POST /admin/v1/transfers/{transfer}/extend", "POST /admin/v1/transfers/{transfer}/revoke",
 		"POST /admin/v1/mailboxes/{mailbox}/create", "POST /admin/v1/mailboxes/{mailbox}/end-reservations",
-		"POST /admin/v1/organizations", "POST /admin/v1/organizations/{organization}/invitations", "POST /admin/v1/organizations/{organization}/set", "POST /admin/v1/organizations/{organization}/limits",
+		"POST /admin/v1/organizations", "POST /admin/v1/organizations/{organization}/invitations",
+		"POST /admin/v1/organizations/{organization}/set", "POST /admin/v1/organizations/{organization}/limits",
 		"POST /admin/v1/organizations/{organization}/subscribe", "POST /admin/v1/organizations/{organization}/host",
 		"POST /admin/v1/organizations/{organization}/set-member", "POST /admin/v1/organizations/{organization}/remove-member",
 	}
@@ -43,27 +50,33 @@ var (
 // takes two edits. Each rule begins with the callers that pass; callers defines their names.
 var authorization = map[string][]string{
 	"none garbage id signup mfa access unverified factorless cookie idcookie crossorigin pickup preflight uid reservation download": {
-		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/passkey/options", "GET /.well-known/webauthn", "GET /id/v3/.well-known/webauthn", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
+		"POST /id/v3/signup", "POST /id/v3/auth/exists", "POST /id/v3/auth/login", "POST /id/v3/auth/passkey/options",
+		"GET /.well-known/webauthn", "GET /id/v3/.well-known/webauthn", "POST /id/v3/auth/reset", "POST /id/v3/auth/reset/{key}",
 		"POST /id/v3/auth/undo/{key}", "POST /id/v3/device/authorization", "POST /id/v3/device/token",
 		"GET /id/v3/auth/keys", "GET /id/v3/oidc/discovery", "GET /id/v3/.well-known/openid-configuration",
-		"GET /id/v3/.well-known/oauth-authorization-server", "GET /.well-known/oauth-authorization-server", "GET /.well-known/oauth-authorization-server/id/v3",
+		"GET /id/v3/.well-known/oauth-authorization-server", "GET /.well-known/oauth-authorization-server",
+		"GET /.well-known/oauth-authorization-server/id/v3",
 		"GET /id/v3/environment", "GET /id/v3/.well-known/consign-environment", "GET /.well-known/consign-environment",
 		"GET /id/v3/public/invitations/{key}", "GET /id/v3/public/invitations/{key}/logo",
 		"GET /id/v3/assets/logo", "GET /id/v3/assets/theme", "GET /id/v3/i18n/{locale}",
-		"POST /id/v3/oidc/auth", "POST /id/v3/oidc/auth/implicit", "POST /id/v3/oidc/auth/code", "POST /id/v3/oidc/auth/form", "GET /id/v3/oidc/auth/return/{key}",
-		"GET /id/v3/oidc/auth/confirmation", "POST /id/v3/oidc/auth/confirmation", "DELETE /id/v3/oidc/auth/confirmation", "GET /id/v3/oidc/auth/logout",
+		"POST /id/v3/oidc/auth", "POST /id/v3/oidc/auth/implicit", "POST /id/v3/oidc/auth/code", "POST /id/v3/oidc/auth/form",
+		"GET /id/v3/oidc/auth/return/{key}",
+		"GET /id/v3/oidc/auth/confirmation", "POST /id/v3/oidc/auth/confirmation", "DELETE /id/v3/oidc/auth/confirmation",
+		"GET /id/v3/oidc/auth/logout",
 		"GET /transfer/v2/public/mailbox/{key}", "HEAD /transfer/v2/public/mailbox/{key}", "POST /transfer/v2/public/mailbox/{key}",
-		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailbox/{key}/picture", "GET /transfer/v2/public/mailbox/{key}/qr", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
+		"GET /transfer/v2/public/mailbox/{key}/avatar", "GET /transfer/v2/public/mailbox/{key}/picture",
+		"GET /transfer/v2/public/mailbox/{key}/qr", "GET /transfer/v2/public/mailboxgroup/{key}", "POST /transfer/v2/public/transfers/{key}/code",
 		"OPTIONS /transfer/v2/reservations/{uid}/uploads", "OPTIONS /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"OPTIONS /transfer/v2/reservations/{uid}/tus", "OPTIONS /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"GET /transfer/v2/public/transfers/{key}/extension", "POST /transfer/v2/public/transfers/{key}/extension",
 	},
 	"id signup idcookie": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},
 	"id signup":          {"POST /id/v3/auth/session"},
-	"id idcookie":        {"GET /id/v3/auth", "GET /id/v3/auth/uses", "POST /id/v3/auth/park", "GET /id/v3/tokens", "POST /id/v3/tokens", "DELETE /id/v3/tokens/{uid}"},
-	"id":                 {"POST /id/v3/auth/uid"},
-	"pickup":             {"GET /id/v3/auth/park"},
-	"preflight":          {"GET /id/v3/oidc/auth"},
+	"id idcookie": {"GET /id/v3/auth", "GET /id/v3/auth/uses", "POST /id/v3/auth/park", "GET /id/v3/tokens", "POST /id/v3/tokens",
+		"DELETE /id/v3/tokens/{uid}"},
+	"id":        {"POST /id/v3/auth/uid"},
+	"pickup":    {"GET /id/v3/auth/park"},
+	"preflight": {"GET /id/v3/oidc/auth"},
 	"access unverified factorless": {
 		"GET /id/v3/profile", "POST /id/v3/profile/emails/{address}/verify", "POST /id/v3/confirm/{key}",
 	},
@@ -71,7 +84,8 @@ var authorization = map[string][]string{
 	"access factorless": {
 		"POST /id/v3/organizations/{uid}/leave",
 		"GET /id/v3/profile/authenticators", "POST /id/v3/profile/authenticators", "GET /id/v3/profile/authenticators/{uid}",
-		"PUT /id/v3/profile/authenticators/{uid}", "DELETE /id/v3/profile/authenticators/{uid}", "POST /id/v3/profile/authenticators/{uid}/verify",
+		"PUT /id/v3/profile/authenticators/{uid}", "DELETE /id/v3/profile/authenticators/{uid}",
+		"POST /id/v3/profile/authenticators/{uid}/verify",
 		"POST /id/v3/profile/passkey/options",
 	},
 	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
@@ -87,22 +101,30 @@ var authorization = map[string][]string{
 		"POST /id/v3/organizations", "GET /id/v3/organizations/{uid}", "DELETE /id/v3/organizations/{uid}",
 		"GET /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/profile",
 		"PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
-		"PUT /id/v3/organizations/{uid}/security", "GET /id/v3/organizations/{uid}/uploadorigins", "PUT /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/people", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions",
+		"PUT /id/v3/organizations/{uid}/security", "GET /id/v3/organizations/{uid}/uploadorigins", "PUT /id/v3/organizations/{uid}/uploadorigins",
+		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/people",
+		"POST /id/v3/organizations/{uid}/members/{person}/end-sessions",
 		"PUT /id/v3/organizations/{uid}/theme", "DELETE /id/v3/organizations/{uid}/theme",
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}",
 		"PUT /id/v3/organizations/{uid}/members/{person}", "DELETE /id/v3/organizations/{uid}/members/{person}",
-		"GET /id/v3/organizations/{uid}/invitations", "POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
-		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "PUT /transfer/v2/mailbox/picture", "DELETE /transfer/v2/mailbox/picture", "DELETE /transfer/v2/mailbox",
-		"GET /transfer/v2/mailbox/transfers", "GET /transfer/v2/mailbox/reservations", "DELETE /transfer/v2/mailbox/reservations/{uid}", "POST /transfer/v2/reservations",
+		"GET /id/v3/organizations/{uid}/invitations", "POST /id/v3/organizations/{uid}/invitations",
+		"DELETE /id/v3/organizations/{uid}/invitations/{key}",
+		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "PUT /transfer/v2/mailbox/picture", "DELETE /transfer/v2/mailbox/picture",
+		"DELETE /transfer/v2/mailbox",
+		"GET /transfer/v2/mailbox/transfers", "GET /transfer/v2/mailbox/reservations", "DELETE /transfer/v2/mailbox/reservations/{uid}",
+		"POST /transfer/v2/reservations",
 		"GET /transfer/v2/mailboxgroups", "POST /transfer/v2/mailboxgroups",
 		"GET /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"GET /transfer/v2/adminunit", "PUT /transfer/v2/adminunit", "GET /transfer/v2/usage",
-		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
+		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers",
+		"GET /transfer/v2/adminunit/transfers/{uid}",
 		"POST /transfer/v2/adminunit/transfers/{uid}/extend", "POST /transfer/v2/adminunit/transfers/{uid}/revoke",
-		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}", "DELETE /transfer/v2/transfers/{uid}",
+		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}",
+		"DELETE /transfer/v2/transfers/{uid}",
 		"GET /transfer/v2/transfers/{uid}/receipt",
 		"POST /transfer/v2/transfers/{uid}/recipients", "DELETE /transfer/v2/transfers/{uid}/recipients/{deliveryUid}",
-		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind", "GET /transfer/v2/transfers/{uid}/activity", "POST /transfer/v2/transfers/{uid}/forward",
+		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind",
+		"GET /transfer/v2/transfers/{uid}/activity", "POST /transfer/v2/transfers/{uid}/forward",
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 	},
@@ -112,7 +134,8 @@ var authorization = map[string][]string{
 	},
 	"download": {
 		"POST /transfer/v2/public/transfers/{key}/otk",
-		"GET /transfer/v2/public/transfers/{key}/objects/{objectUid}/content", "HEAD /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",
+		"GET /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",
+		"HEAD /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",
 		"GET /transfer/v2/public/transfers/{key}/archive", "HEAD /transfer/v2/public/transfers/{key}/archive",
 	},
 	"reservation": {"POST /transfer/v2/reservations/{uid}/code", "POST /transfer/v2/reservations/{uid}/verify"},
@@ -121,8 +144,10 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
 		"POST /transfer/v2/reservations/{uid}/confirm", "POST /transfer/v2/reservations/{uid}/objects",
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
-		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "POST /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
-		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
+		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
+		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/parts", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/parts",
@@ -153,7 +178,8 @@ type caller struct {
 func callers(t *testing.T, s *testkit.Server) []caller {
 	t.Helper()
 	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{
-		ID: time.Hour, Signup: time.Hour, MFA: time.Hour, Access: time.Hour, Pickup: time.Hour, Preflight: time.Hour, Reservation: time.Hour, Download: time.Hour,
+		ID: time.Hour, Signup: time.Hour, MFA: time.Hour, Access: time.Hour, Pickup: time.Hour, Preflight: time.Hour, Reservation: time.Hour,
+		Download: time.Hour,
 	}, s.Clock.Now)
 	mint := func(kind token.Kind, change func(*token.Claims)) string {
 		t.Helper()
@@ -196,10 +222,12 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 		{"mfa", mint(token.KindMFA, nil), wrongKind},
 		{"access", mint(token.KindAccess, nil), lacking("access", token.ErrNotOperator.Code)},
 		{"unverified", mint(token.KindAccess, level0), lacking("access", token.ErrUnverified.Code)}, // authLevel 0
-		{"factorless", mint(token.KindAccess, func(c *token.Claims) { c.FactorRequired = true }), lacking("access", token.ErrFactorRequired.Code)},
+		{"factorless", mint(token.KindAccess, func(c *token.Claims) { c.FactorRequired = true }),
+			lacking("access", token.ErrFactorRequired.Code)},
 		{"cookie", mint(token.KindAccess, nil), always(token.ErrMissing.Code)}, // an access token in the cookie acct
-		{"idcookie", mint(token.KindID, nil), always(token.ErrMissing.Code)},   // an ID token in the session cookie, from a page of the same origin
-		{"crossorigin", mint(token.KindID, nil), elsewhere},                    // the same from elsewhere
+		// an ID token in the session cookie, from a page of the same origin
+		{"idcookie", mint(token.KindID, nil), always(token.ErrMissing.Code)},
+		{"crossorigin", mint(token.KindID, nil), elsewhere}, // the same from elsewhere
 		{"pickup", mint(token.KindPickup, nil), wrongKind},
 		{"preflight", mint(token.KindPreflight, nil), wrongKind},
 		{"uid", mint(token.KindUID, nil), wrongKind},
@@ -210,7 +238,8 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 
 // refusals are the codes of a refused caller. Whether the person, reservation or delivery exists is checked after
 // that.
-var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code, token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code,
+var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code,
+	token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code,
 	token.ErrNotOperator.Code, token.ErrOperatorFactor.Code, token.ErrOperatorSession.Code}
 
 // present makes one call as one caller.
@@ -299,7 +328,8 @@ func TestOperatorAuthorization(t *testing.T) {
 	addOrganization(t, s, "org.test")
 	addPerson(t, s, "ann@example.com", "org.test", identity.RoleOrganizationAdmin)
 	ann := signIn(s.Stranger().With("Host", "org.test"), "ann@example.com")
-	program := operator.As(operator.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{"organization:manage"}}).Want(http.StatusCreated)
+	program := operator.As(operator.ID).Post(s.Identity+"/tokens",
+		map[string]any{"name": "program", "scopes": []string{"organization:manage"}}).Want(http.StatusCreated)
 	former, _ := s.SignUpOperator("fred@example.com")
 	if err := s.App.Identity.RemoveOperator(t.Context(), testkit.Command, "fred@example.com"); err != nil {
 		t.Fatal(err)
@@ -330,7 +360,8 @@ func TestOperatorAuthorization(t *testing.T) {
 			{"an operator", operator.Access, 0},
 		} {
 			got := code(present(t, s, r, path, caller{name: c.who, token: c.raw}))
-			if refused := slices.Contains(append([]int{token.ErrNoScope.Code}, refusals...), got); refused != (c.want != 0) || refused && got != c.want {
+			if refused := slices.Contains(append([]int{token.ErrNoScope.Code}, refusals...), got); refused != (c.want != 0) || refused &&
+				got != c.want {
 				t.Errorf("%s answers %s with %d, want %d", name, c.who, got, c.want)
 			}
 		}
@@ -344,8 +375,10 @@ func mintAccess(t *testing.T, s *testkit.Server, email string, change func(*toke
 	if err != nil {
 		t.Fatal(err)
 	}
-	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{Access: time.Hour}, s.Clock.Now)
-	c := token.Claims{Person: p.UID, Session: id.New[id.Session](), AuthLevel: 2, AuthTime: s.Clock.Now(), Email: email, EmailVerified: true, Epoch: 100}
+	issuer := token.NewIssuer(s.App.Keys, s.Config.PublicURL.String()+s.Identity, s.Config.ClaimNamespace, token.Lifetimes{Access: time.Hour},
+		s.Clock.Now)
+	c := token.Claims{Person: p.UID, Session: id.New[id.Session](), AuthLevel: 2, AuthTime: s.Clock.Now(), Email: email, EmailVerified: true,
+		Epoch: 100}
 	change(&c)
 	raw, err := issuer.Issue(t.Context(), token.KindAccess, c)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 
 var (
 	// declaredBucket finds the name of a bucket in Go.
-	declaredBucket = regexp.MustCompile(`ratelimit\.Bucket\{\s*Name: "([a-z-]+)"|\.Per(?:Address|Session)\("([a-z-]+)"|\bBucket\{Name: "([a-z-]+)"`)
+	declaredBucket = regexp.MustCompile(
+		`ratelimit\.Bucket\{\s*Name: "([a-z-]+)"|\.Per(?:Address|Session)\("([a-z-]+)"|\bBucket\{Name: "([a-z-]+)"`)
 	// bucketRow finds the first cell of a row of the table in contract 1.7.
 	bucketRow = regexp.MustCompile(`(?m)^\| ([a-z;, -]+) \|`)
 )
@@ -28,7 +29,8 @@ func TestBucketsAreDocumented(t *testing.T) {
 	delete(documented, "bucket") // the head of the table
 	declared := map[string]bool{}
 	for _, file := range textFiles(t) {
-		if !strings.HasPrefix(file, "internal/") || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(file, "internal/testkit/") {
+		if !strings.HasPrefix(file, "internal/") || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") ||
+			strings.HasPrefix(file, "internal/testkit/") {
 			continue
 		}
 		for _, m := range declaredBucket.FindAllStringSubmatch(readText(t, file), -1) {

@@ -44,7 +44,8 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 		Lead: c.SigningKeyLead, Lifetime: c.SigningKeyLifetime, LongestToken: lifetimes.Longest(),
 	}, a.now, a.log)
 	a.Keys.Listen(a.listener)
-	a.revocations = token.NewRevocations(a.DB, a.listener, max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.log)
+	a.revocations = token.NewRevocations(a.DB, a.listener,
+		max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.log)
 	a.revocations.OnKnown(a.metrics.RevocationKnown)
 	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
 	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
@@ -132,7 +133,8 @@ func (a *App) blobStore(ctx context.Context, rows sealed.Rows, keys seal.Box) (b
 // EncryptStored encrypts the files that are stored in plain (content.Service.EncryptStored).
 func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error) (content.EncryptResult, error) {
 	if !a.config.StorageEncryption {
-		return content.EncryptResult{}, errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
+		return content.EncryptResult{},
+			errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
 	}
 	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged)
 }
@@ -178,7 +180,8 @@ func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error)
 	}
 	empty, err := store.Empty(ctx)
 	if err == nil && empty {
-		err = a.checkUnused(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?", "put any object there")
+		err = a.checkUnused(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?",
+			"put any object there")
 	}
 	return store, err
 }

@@ -51,7 +51,8 @@ func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route
 // counters returns what this replica has counted since its start.
 func (a *App) counters() operator.Counters {
 	s := a.API.Stats()
-	return operator.Counters{Requests: s.Ended, Errors: s.Failed, Uploads: s.EndedUploads, Downloads: s.EndedDownloads, BytesIn: s.BytesIn, BytesOut: s.BytesOut}
+	return operator.Counters{Requests: s.Ended, Errors: s.Failed, Uploads: s.EndedUploads, Downloads: s.EndedDownloads, BytesIn: s.BytesIn,
+		BytesOut: s.BytesOut}
 }
 
 // settings returns the settings of this replica, secrets masked.
@@ -123,7 +124,8 @@ func (a *App) audited(routes []httpapi.Route) []httpapi.Route {
 }
 
 func (a *App) recordCall(r *http.Request, caller token.Caller, route string, reads bool) error {
-	e := audit.Entry{Actor: audit.Of(caller).As(audit.Operator), Action: "console.change", Object: r.URL.Path, Details: map[string]string{"route": route}}
+	e := audit.Entry{Actor: audit.Of(caller).As(audit.Operator), Action: "console.change", Object: r.URL.Path,
+		Details: map[string]string{"route": route}}
 	if reads {
 		e.Action = "console.read"
 	}

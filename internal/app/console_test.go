@@ -23,8 +23,8 @@ import (
 
 const overview = httpapi.OperatorBase + "/overview"
 
-// TestConsolePlaces: the console is where CONSIGN_ADMIN_CONSOLE says, by default at the admin listener only. Elsewhere its API and its pages
-// are 404.
+// TestConsolePlaces: the console is where CONSIGN_ADMIN_CONSOLE says, by default at the admin listener only. Elsewhere its API and its
+// pages are 404.
 func TestConsolePlaces(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -68,7 +68,8 @@ func TestConsoleListener(t *testing.T) {
 	cookie.With("Origin", "http://localhost:9090").Post(s.Admin+s.Identity+"/auth/access", nil).Want(http.StatusOK)
 	cookie.With("Origin", "http://localhost:9091").Post(s.Admin+s.Identity+"/auth/access", nil).WantError(token.ErrCrossOrigin)
 	at.With("X-Forwarded-For", "192.0.2.7").Post(s.Admin+s.Identity+"/auth/login", login).WantError(fault.ErrForbidden)
-	at.With("X-Forwarded-For", "192.0.2.7").With("X-Forwarded-Proto", "https").Post(s.Admin+s.Identity+"/auth/login", login).Want(http.StatusOK)
+	at.With("X-Forwarded-For", "192.0.2.7").With("X-Forwarded-Proto", "https").Post(s.Admin+s.Identity+"/auth/login",
+		login).Want(http.StatusOK)
 	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +130,8 @@ func TestConsoleIsAudited(t *testing.T) {
 		got = append(got, strings.Join([]string{e.Action, e.Object, e.Details["route"], e.Details["query"]}, " "))
 	}
 	read := "console.read " + overview + " GET " + overview + " why=ticket%20"
-	want := []string{"console.change " + httpapi.OperatorBase + "/session POST " + httpapi.OperatorBase + "/session ", read + "7", read + "8", read + "7"}
+	want := []string{"console.change " + httpapi.OperatorBase + "/session POST " + httpapi.OperatorBase + "/session ", read + "7", read + "8",
+		read + "7"}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the audit has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -148,7 +150,8 @@ func TestConsoleQueues(t *testing.T) {
 	sent := all.String("mails.0.uid")
 	olga.Post(mails+"/"+sent+"/retry", nil).WantError(mail.ErrFinished)
 	olga.Post(mails+"/"+id.New[id.Mail]().String()+"/retry", nil).WantError(mail.ErrNotFound)
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE mails SET state = 'failed', has_secret = false, data = '{"at": 1}' WHERE uid = $1`, sent); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE mails SET state = 'failed', has_secret = false, data = '{"at": 1}' WHERE uid = $1`,
+		sent); err != nil {
 		t.Fatal(err)
 	}
 	olga.Post(mails+"/"+sent+"/retry", nil).Want(http.StatusNoContent)
@@ -188,7 +191,9 @@ func TestConsoleAudit(t *testing.T) {
 	s := testkit.New(t)
 	olga, _ := s.SignUpOperator("olga@example.com")
 	for i := range 7 {
-		if err := audit.Append(t.Context(), s.App.DB.Pool, s.Clock.Now(), audit.Entry{Actor: testkit.Command, Action: "probe.made", Object: fmt.Sprint(i), Details: map[string]string{"formula": "=1+1"}}); err != nil {
+		if err := audit.Append(t.Context(), s.App.DB.Pool, s.Clock.Now(),
+			audit.Entry{Actor: testkit.Command, Action: "probe.made", Object: fmt.Sprint(i),
+				Details: map[string]string{"formula": "=1+1"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,7 +220,8 @@ func TestConsoleAudit(t *testing.T) {
 	if lines := strings.Count(string(table.Body), "\n"); lines != 8 || !strings.HasPrefix(string(table.Body), "at,action,object,actor,") {
 		t.Errorf("the table is %s", table.Body)
 	}
-	lines := strings.Split(strings.TrimSpace(string(olga.With("Accept", "application/x-ndjson").Get(at+"&format=jsonl").Want(http.StatusOK).Body)), "\n")
+	lines := strings.Split(strings.TrimSpace(string(olga.With("Accept",
+		"application/x-ndjson").Get(at+"&format=jsonl").Want(http.StatusOK).Body)), "\n")
 	var first struct{ Action string }
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || len(lines) != 7 || first.Action != "probe.made" {
 		t.Errorf("the lines are %q (%v)", lines, err)
@@ -226,8 +232,8 @@ func TestConsoleAudit(t *testing.T) {
 	}
 }
 
-// TestConsoleSettings: settings come masked and say whether the environment has them. Maintenance is turned on and off by an operator at the
-// admin listener. Refusals are counted.
+// TestConsoleSettings: settings come masked and say whether the environment has them. Maintenance is turned on and off by an operator at
+// the admin listener. Refusals are counted.
 func TestConsoleSettings(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -242,7 +248,8 @@ func TestConsoleSettings(t *testing.T) {
 	for _, e := range body.Settings {
 		sources[e.Name] = e.Source + " " + e.Value
 	}
-	for name, want := range map[string]string{"CONSIGN_SECRET_KEY": "environment ********", "CONSIGN_YOUNG_SESSION": "default 15m", "CONSIGN_ADMIN_CONSOLE": "environment public"} {
+	for name, want := range map[string]string{"CONSIGN_SECRET_KEY": "environment ********", "CONSIGN_YOUNG_SESSION": "default 15m",
+		"CONSIGN_ADMIN_CONSOLE": "environment public"} {
 		if sources[name] != want {
 			t.Errorf("%s is %q, want %q", name, sources[name], want)
 		}

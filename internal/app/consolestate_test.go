@@ -18,7 +18,8 @@ func TestOverview(t *testing.T) {
 	s := testkit.New(t, testkit.Space(func(string) (int64, int64, error) { return 1 << 30, 100 << 30, nil }))
 	olga, _ := s.SignUpOperator("olga@example.com")
 	got := olga.Get(overview).Want(http.StatusOK)
-	for part, want := range map[string]string{"database": "ok", "storage": "failed", "mail": "ok", "jobs": "ok", "receipts": "ok", "redis": "off", "scanner": "off"} {
+	for part, want := range map[string]string{"database": "ok", "storage": "failed", "mail": "ok", "jobs": "ok", "receipts": "ok",
+		"redis": "off", "scanner": "off"} {
 		if state := got.String(part + ".state"); state != want {
 			t.Errorf("%s is %s, want %s", part, state, want)
 		}
@@ -28,8 +29,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestConsoleDoctor: an operator runs the checks from inside the server. They find a full disk, say nothing secret, and leave out what a server
-// that runs proves. A bucket bounds them.
+// TestConsoleDoctor: an operator runs the checks from inside the server. They find a full disk, say nothing secret, and leave out what a
+// server that runs proves. A bucket bounds them.
 func TestConsoleDoctor(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited(), testkit.Space(func(string) (int64, int64, error) { return 1 << 30, 100 << 30, nil }))
@@ -47,7 +48,8 @@ func TestConsoleDoctor(t *testing.T) {
 			t.Errorf("a finding is %+v", f)
 		}
 	}
-	for id, want := range map[string]string{"storage.full": "error", "public-url.localhost": "hint", "proxy.ok": "ok", "smtp.ok": "ok", "listen.ok": "ok", "organization.ok": "ok"} {
+	for id, want := range map[string]string{"storage.full": "error", "public-url.localhost": "hint", "proxy.ok": "ok", "smtp.ok": "ok",
+		"listen.ok": "ok", "organization.ok": "ok"} {
 		if found[id] != want {
 			t.Errorf("%s is %q, want %q: %s", id, found[id], want, got.Body)
 		}
@@ -84,8 +86,8 @@ func TestConsoleDoctorRunsOnce(t *testing.T) {
 	olga.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK)
 }
 
-// TestSamples: what two replicas count is one sample, also after a restart. Periods in which no server ran are missing, not zero. Logins and
-// transfers are counted when a sample has ended.
+// TestSamples: what two replicas count is one sample, also after a restart. Periods in which no server ran are missing, not zero. Logins
+// and transfers are counted when a sample has ended.
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -135,7 +137,8 @@ func TestSamples(t *testing.T) {
 		t.Fatalf("the samples are %+v", got)
 	}
 	first := got.Samples[len(got.Samples)-2]
-	if !first.At.Equal(began) || first.Requests < 4 || first.Errors != 0 || *first.Logins != 1 || *first.Deliveries != 0 || *first.People != 1 || *first.Database < 1<<20 {
+	if !first.At.Equal(began) || first.Requests < 4 || first.Errors != 0 || *first.Logins != 1 || *first.Deliveries != 0 ||
+		*first.People != 1 || *first.Database < 1<<20 {
 		t.Errorf("the first sample is %+v: %d %d %d %d", first, *first.Logins, *first.Deliveries, *first.People, *first.Database)
 	}
 	if last := got.Samples[len(got.Samples)-1]; !last.At.Equal(began.Add(30*time.Minute)) || last.Requests < 0 {

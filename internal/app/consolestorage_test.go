@@ -27,7 +27,8 @@ func delivered(t *testing.T, s *testkit.Server, text string) string {
 	sam.Put(reservation+"/objects/a/content", text).Want(http.StatusOK)
 	sam.Post(reservation+"/confirm", nil).Want(http.StatusOK)
 	var newest string
-	if err := s.App.DB.Pool.QueryRow(t.Context(), "SELECT uid::text FROM transfer.objects ORDER BY uid DESC LIMIT 1").Scan(&newest); err != nil {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), "SELECT uid::text FROM transfer.objects ORDER BY uid DESC LIMIT 1").Scan(
+		&newest); err != nil {
 		t.Fatal(err)
 	}
 	var found string
@@ -54,7 +55,8 @@ func checked(t *testing.T, olga *testkit.Person, uid string) *testkit.Response {
 	return got
 }
 
-// TestStorageChecks: a check of all files finds what is lost and damaged, without names of files. Parallel starts are one check. The list has it.
+// TestStorageChecks: a check of all files finds what is lost and damaged, without names of files. Parallel starts are one check. The list
+// has it.
 func TestStorageChecks(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))
@@ -71,7 +73,8 @@ func TestStorageChecks(t *testing.T) {
 	if err := os.WriteFile(damaged, []byte("a DAMAGED file"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.App.DB.Pool.Exec(t.Context(), "UPDATE transfer.segments SET lease_until = NULL"); err != nil { // else they count as held for another second
+	// else they count as held for another second
+	if _, err := s.App.DB.Pool.Exec(t.Context(), "UPDATE transfer.segments SET lease_until = NULL"); err != nil {
 		t.Fatal(err)
 	}
 	starts := make(chan string, 4)
@@ -85,7 +88,8 @@ func TestStorageChecks(t *testing.T) {
 	kinds := map[string]bool{}
 	for uid := range uids { // one, or more if the first has ended before the last start
 		got := checked(t, olga, uid)
-		if got.String("state") != "done" || got.Number("objects") != 3 || got.Number("total") != 3 || got.Number("findings") != 2 || got.Value("sweepOff") != false {
+		if got.String("state") != "done" || got.Number("objects") != 3 || got.Number("total") != 3 || got.Number("findings") != 2 ||
+			got.Value("sweepOff") != false {
 			t.Errorf("the check is %s", got.Body)
 		}
 		for _, p := range got.Value("problems").([]any) {
@@ -96,10 +100,12 @@ func TestStorageChecks(t *testing.T) {
 		t.Errorf("the problems are %v", kinds)
 	}
 	all := olga.Get(storage).Want(http.StatusOK)
-	if all.Number("objects") != 3 || all.Number("bytes") != 36 || all.Value("encryption") != false || all.Number("encryptedObjects") != 0 || all.String("checks.0.state") != "done" {
+	if all.Number("objects") != 3 || all.Number("bytes") != 36 || all.Value("encryption") != false || all.Number("encryptedObjects") != 0 ||
+		all.String("checks.0.state") != "done" {
 		t.Errorf("the storage is %s", all.Body)
 	}
-	if n, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.check"}); err != nil || len(n) != len(uids) || n[0].Person.IsZero() {
+	if n, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.check"}); err != nil || len(n) != len(uids) ||
+		n[0].Person.IsZero() {
 		t.Errorf("the audit has %v, %v", n, err)
 	}
 	olga.Get(storage + "/checks/" + id.New[id.StorageCheck]().String()).WantError(fault.ErrNotFound)
@@ -125,7 +131,8 @@ func TestStorageCheckResumes(t *testing.T) {
 	killed := id.New[id.StorageCheck]().String()
 	exec(`INSERT INTO transfer.storage_checks (uid, started_at, total, compared, objects, bytes, findings, problems, epoch, lease_until)
 		SELECT $1, now(), 3, (SELECT uid FROM transfer.objects ORDER BY uid OFFSET 1 LIMIT 1), 2, 12, 1,
-			'[{"kind": "lost", "object": "00000000-0000-7000-8000-000000000001", "detail": "found before"}]', 7, clock_timestamp() + interval '1 hour'`, killed)
+			'[{"kind": "lost", "object": "00000000-0000-7000-8000-000000000001", "detail": "found before"}]', 7,
+				clock_timestamp() + interval '1 hour'`, killed)
 	resume := func() {
 		t.Helper()
 		if err := s.App.Jobs.RunOnce(t.Context(), content.ResumeChecksJob); err != nil {
@@ -140,7 +147,8 @@ func TestStorageCheckResumes(t *testing.T) {
 	resume()
 	resume() // a job too many
 	got := checked(t, olga, killed)
-	if got.String("state") != "done" || got.Number("objects") != 3 || got.Number("bytes") != 18 || got.Number("findings") != 1 || got.String("problems.0.detail") != "found before" {
+	if got.String("state") != "done" || got.Number("objects") != 3 || got.Number("bytes") != 18 || got.Number("findings") != 1 ||
+		got.String("problems.0.detail") != "found before" {
 		t.Errorf("the check is %s", got.Body)
 	}
 	cancelled := id.New[id.StorageCheck]().String()
@@ -161,7 +169,8 @@ func TestStorageAccept(t *testing.T) {
 	if err := s.App.Jobs.RunOnce(t.Context(), content.SweepOrphansJob); err != nil { // makes the mark
 		t.Fatal(err)
 	}
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE settings SET value = jsonb_set(value::jsonb, '{current}', '"another"') WHERE name = 'transfer-storage'`); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(),
+		`UPDATE settings SET value = jsonb_set(value::jsonb, '{current}', '"another"') WHERE name = 'transfer-storage'`); err != nil {
 		t.Fatal(err)
 	}
 	if olga.Get(storage).Want(http.StatusOK).Value("sweepOff") != true {

@@ -20,9 +20,10 @@ const root = "../.."
 
 var (
 	// contractReference finds "contract 4.12", "contract, section 2" and "contract 1.6, 1.9", also across the line ends of a comment.
-	contractReference = regexp.MustCompile(`(?i)\bcontract,?\s+(?:(?://+|#|--|\*)\s*)?(?:section\s+)?(\d+(?:\.\d+)?(?:(?:, | and | to )\d+\.\d+)*)`)
-	contractNumber    = regexp.MustCompile(`\d+(?:\.\d+)?`)
-	contractHeading   = regexp.MustCompile(`(?m)^(?:##|###) (\d+(?:\.\d+)?)\.? `)
+	contractReference = regexp.MustCompile(
+		`(?i)\bcontract,?\s+(?:(?://+|#|--|\*)\s*)?(?:section\s+)?(\d+(?:\.\d+)?(?:(?:, | and | to )\d+\.\d+)*)`)
+	contractNumber  = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	contractHeading = regexp.MustCompile(`(?m)^(?:##|###) (\d+(?:\.\d+)?)\.? `)
 )
 
 // TestContractReferences checks that each "contract 4.12" in the repository names a section or an item of docs/contract.md.

@@ -296,7 +296,8 @@ func TestDocumentsArePlainYAML(t *testing.T) {
 			walk(document, child)
 		}
 	}
-	for document, content := range map[string][]byte{"identity-v3.yaml": api.IdentityV3(), "transfer-v2.yaml": api.TransferV2(), "admin-v1.yaml": api.AdminV1()} {
+	for document, content := range map[string][]byte{"identity-v3.yaml": api.IdentityV3(), "transfer-v2.yaml": api.TransferV2(),
+		"admin-v1.yaml": api.AdminV1()} {
 		var root yaml.Node
 		if err := yaml.Unmarshal(content, &root); err != nil {
 			t.Fatal(err)

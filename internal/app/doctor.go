@@ -118,8 +118,10 @@ func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOpt
 		o.OpenFiles = probe.OpenFiles
 	}
 	d := doctor.Options{
-		PublicURL: c.PublicURL, RequireHTTPS: c.RequireHTTPS, OwnTLS: c.TLSCert != "", TrustedProxies: c.TrustedProxies, AdminListen: c.AdminListen, Uploads: c.Uploads,
-		PreviousKey: len(c.SecretKeyPrevious) > 0, Database: db, OwnDatabase: c.DatabaseURL == "", MaxConnections: c.DatabaseMaxConnections, Examine: o.Examine,
+		PublicURL: c.PublicURL, RequireHTTPS: c.RequireHTTPS, OwnTLS: c.TLSCert != "", TrustedProxies: c.TrustedProxies,
+		AdminListen: c.AdminListen, Uploads: c.Uploads,
+		PreviousKey: len(c.SecretKeyPrevious) > 0, Database: db, OwnDatabase: c.DatabaseURL == "", MaxConnections: c.DatabaseMaxConnections,
+		Examine:   o.Examine,
 		ListenURL: c.ListenDatabaseURL, DataDir: c.DataDir, KMS: kms.Parse(c.KMSCommand), RedisURL: c.RedisURL,
 		Floor: floor.Options{Bytes: c.StorageFloor.Bytes, Percent: c.StorageFloor.Percent, Measure: o.Space},
 		Now:   o.Now, Roots: o.Roots, Resolver: o.Resolver, OpenFiles: o.OpenFiles, Secrets: secretsOf(c),

@@ -142,7 +142,8 @@ func TestDoctorHealthy(t *testing.T) {
 			t.Errorf("%s %s: %s", f.Severity, id, f.Sentence)
 		}
 	}
-	for _, id := range []string{"public-url.ok", "tls.ok", "proxies.ok", "proxy.ok", "migrations.ok", "listen.ok", "organization.ok", "data.ok", "smtp.ok", "mail-dns.ok", "clock.ok", "files.ok", "secret-key.backup"} {
+	for _, id := range []string{"public-url.ok", "tls.ok", "proxies.ok", "proxy.ok", "migrations.ok", "listen.ok", "organization.ok",
+		"data.ok", "smtp.ok", "mail-dns.ok", "clock.ok", "files.ok", "secret-key.backup"} {
 		if _, ok := found[id]; !ok {
 			t.Errorf("no finding %s", id)
 		}
@@ -199,13 +200,15 @@ func TestDoctorProxies(t *testing.T) {
 	}
 	p.change.Store(nil)
 	p.limit.Store(1 << 20)
-	if f := examineWith(t, s.Config, app.DoctorOptions{Now: s.Clock.Now, Roots: p.roots()})["proxy.body"]; f.Severity != doctor.Error || !strings.Contains(f.Sentence, "413") {
+	if f := examineWith(t, s.Config, app.DoctorOptions{Now: s.Clock.Now, Roots: p.roots()})["proxy.body"]; f.Severity != doctor.Error ||
+		!strings.Contains(f.Sentence, "413") {
 		t.Errorf("limit of bodies: %+v", f)
 	}
 
 	p, s = fronted(t) // which trusts nobody
 	found := examineWith(t, s.Config, app.DoctorOptions{Now: s.Clock.Now, Roots: p.roots()})
-	if found["proxy.untrusted"].Severity != doctor.Error || found["proxies.none"].Severity != doctor.Error || !strings.Contains(found["proxy.untrusted"].Advice, "127.0.0.1") {
+	if found["proxy.untrusted"].Severity != doctor.Error || found["proxies.none"].Severity != doctor.Error ||
+		!strings.Contains(found["proxy.untrusted"].Advice, "127.0.0.1") {
 		t.Errorf("untrusted proxy: %+v", found)
 	}
 }
@@ -223,7 +226,10 @@ func TestDoctorSettings(t *testing.T) {
 		{"public-url.unreachable", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.PublicURL = parsed("http://localhost:" + port())
 		}},
-		{"public-url.other", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) { c.PublicURL = stranger(t, http.StatusOK) }},
+		{"public-url.other", doctor.Error, func(t *testing.T, c *config.Config,
+			_ *app.DoctorOptions) {
+			c.PublicURL = stranger(t, http.StatusOK)
+		}},
 		{"public-url.redirect", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.PublicURL = stranger(t, http.StatusMovedPermanently)
 		}},
@@ -250,10 +256,14 @@ func TestDoctorSettings(t *testing.T) {
 			c.DatabaseURL = asciiDatabase(t)
 			c.ListenDatabaseURL = c.DatabaseURL
 		}},
-		{"database.version", doctor.Error, examination(database.Examination{Version: 140011, Release: "14.11", Encoding: "UTF8", Durable: true, Free: 80})},
-		{"database.connections", doctor.Error, examination(database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 1})},
-		{"database.connections", doctor.Warning, examination(database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 10})},
-		{"database.latency", doctor.Warning, examination(database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 80, Latency: 40 * time.Millisecond})},
+		{"database.version", doctor.Error,
+			examination(database.Examination{Version: 140011, Release: "14.11", Encoding: "UTF8", Durable: true, Free: 80})},
+		{"database.connections", doctor.Error, examination(
+			database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 1})},
+		{"database.connections", doctor.Warning, examination(
+			database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 10})},
+		{"database.latency", doctor.Warning, examination(
+			database.Examination{Version: 170002, Release: "17.2", Encoding: "UTF8", Durable: true, Free: 80, Latency: 40 * time.Millisecond})},
 		{"migrations.pending", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.DatabaseURL = pgtest.EmptyURL(t)
 			c.ListenDatabaseURL = c.DatabaseURL
@@ -270,7 +280,10 @@ func TestDoctorSettings(t *testing.T) {
 		{"storage.full", doctor.Error, space(1 << 20)},
 		{"storage.low", doctor.Warning, space(3 << 30)},
 		{"data.read-only", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) { c.DataDir = readOnly(t) }},
-		{"storage.read-only", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) { c.StorageURL = "file://" + readOnly(t) }},
+		{"storage.read-only", doctor.Error, func(t *testing.T, c *config.Config,
+			_ *app.DoctorOptions) {
+			c.StorageURL = "file://" + readOnly(t)
+		}},
 		{"redis.unreachable", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.RedisURL = "redis://:hunter2@127.0.0.1:" + port() + "/0"
 		}},
@@ -279,7 +292,10 @@ func TestDoctorSettings(t *testing.T) {
 		}},
 		{"kms.wrap", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.KMSCommand = "false" }},
 		{"smtp.none", doctor.Warning, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.SMTPURL = "" }},
-		{"smtp.unreachable", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.SMTPURL = "smtp://127.0.0.1:" + port() }},
+		{"smtp.unreachable", doctor.Error, func(_ *testing.T, c *config.Config,
+			_ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://127.0.0.1:" + port()
+		}},
 		{"smtp.login", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.SMTPURL = "smtp://ann:hunter2@" + mailServer(t, map[string]string{"AUTH": "535 5.7.8 wrong password"})
 		}},

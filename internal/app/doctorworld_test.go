@@ -80,7 +80,8 @@ func asciiDatabase(t *testing.T) string {
 	base := pgtest.EmptyURL(t)
 	conn := pgtest.Connect(t, base)
 	name := "ascii_" + strconv.FormatInt(time.Now().UnixNano(), 36)
-	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+" ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"); err != nil {
+	if _, err := conn.Exec(t.Context(), "CREATE DATABASE "+name+
+		" ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = conn.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)") })
@@ -225,7 +226,8 @@ func withCertificate(t *testing.T, name string, from, until time.Time) (*url.URL
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: until, DNSNames: []string{name}, IPAddresses: []net.IP{net.ParseIP(name)}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: until, DNSNames: []string{name},
+		IPAddresses: []net.IP{net.ParseIP(name)}, IsCA: true, BasicConstraintsValid: true}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,8 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	a.watchDirectory(identityStore)
 	a.listener.Handle(webhookpostgres.Channel, func(string) { a.Webhooks.Wake() }, nil)
 	if a.config.BcryptCost < config.SafeBcryptCost {
-		a.log.Warn("CONSIGN_BCRYPT_COST is so low that stolen password hashes are easy to guess; use it for tests only", "cost", a.config.BcryptCost, "least", config.SafeBcryptCost)
+		a.log.Warn("CONSIGN_BCRYPT_COST is so low that stolen password hashes are easy to guess; use it for tests only", "cost",
+			a.config.BcryptCost, "least", config.SafeBcryptCost)
 	}
 	hasher, err := password.New(a.config.BcryptCost, 0) // shared by both domains: it caps parallel hashing
 	if err != nil {
@@ -74,7 +75,8 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		return err
 	}
 	a.metrics.Watch(metrics.Sources{
-		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits, Volume: a.volume,
+		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits,
+		Volume:       a.volume,
 		SlowSearches: a.Transfer.SlowSearches, Webhooks: a.webhookStats, WaitingWebhooks: a.Webhooks.Waiting,
 		Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
@@ -118,7 +120,8 @@ func (a *App) watchDirectory(store *identitypostgres.Store) {
 	}
 }
 
-func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher, documents *pdf.Renderer) error {
+func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *ratelimit.Limiter, hasher *password.Hasher,
+	documents *pdf.Renderer) error {
 	c := a.config
 	store := transferpostgres.New(a.DB)
 	objectKeys, err := a.objectKeys(ctx, sealer)
@@ -142,12 +145,13 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
 	}
 	mailboxBytes, organizationBytes := c.StrangerUnconfirmedGB*1_000_000_000, c.StrangerOrganizationUnconfirmedGB*1_000_000_000
-	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Jobs: a.Jobs, OrphanAge: c.OrphanAge, Now: a.now, Log: a.log, Limits: content.Limits{
-		Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
-		UnconfirmedBytes: int64(mailboxBytes), NetworkUnconfirmedBytes: int64(strangers.Share(mailboxBytes)),
-		Organization:       content.StrangerBytes{All: int64(organizationBytes), Network: int64(strangers.Share(organizationBytes))},
-		ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
-	}})
+	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Jobs: a.Jobs, OrphanAge: c.OrphanAge,
+		Now: a.now, Log: a.log, Limits: content.Limits{
+			Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
+			UnconfirmedBytes: int64(mailboxBytes), NetworkUnconfirmedBytes: int64(strangers.Share(mailboxBytes)),
+			Organization:       content.StrangerBytes{All: int64(organizationBytes), Network: int64(strangers.Share(organizationBytes))},
+			ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
+		}})
 	scanning, err := a.scanning()
 	if err != nil {
 		return err
@@ -173,7 +177,8 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	return nil
 }
 
-func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher, documents *pdf.Renderer) error {
+func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher,
+	documents *pdf.Renderer) error {
 	c := a.config
 	clients, err := oidc.Load(c.OIDCClients)
 	if err != nil {
@@ -197,10 +202,13 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 		Settings: identityservice.Settings{
 			NewTransfers: ratelimit.Limit{Capacity: c.NewTransferBucket.Capacity, PerSecond: c.NewTransferBucket.PerSecond},
 			PublicURL:    c.PublicURL, RedirectOrigins: c.RedirectOrigins, ProductName: c.ProductName, StrictEnumeration: c.EnumerationStrict,
-			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime, SetPassword: c.SetPasswordLifetime,
-			PasswordMinimum: c.PasswordMinimum, SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession, RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
+			VerificationKey: c.VerificationKeyLifetime, ResetKey: c.ResetKeyLifetime, UnverifiedEmail: c.UnverifiedEmailLifetime,
+			SetPassword:     c.SetPasswordLifetime,
+			PasswordMinimum: c.PasswordMinimum, SessionIdle: c.SessionIdle, Device: c.DeviceLifetime, YoungSession: c.YoungSession,
+			RecentEmail: c.RecentEmail, ResetAddressAge: c.ResetAddressAge, Undo: c.UndoLifetime,
 			Invitation: c.InvitationLifetime, BaseDomain: c.BaseDomain, Providers: external.Clients(), ProviderRedirect: a.providerRedirect(),
-			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact},
+			Provider: agreement.Facts{ProductName: c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
+				SupportContact: c.SupportContact},
 		},
 		Now: a.now, Log: a.log,
 	})
@@ -223,11 +231,13 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	c := a.config
 	a.API = httpserver.New(httpserver.Options{
 		Authenticate: a.verifier.Authenticate, Limiter: limiter, Hosts: a.hosts, Sealer: sealer,
-		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL, CORSOrigins: c.CORSOrigins,
+		TrustedProxies: c.TrustedProxies, RequireHTTPS: c.RequireHTTPS, HSTSSubdomains: c.HSTSSubdomains, PublicURL: c.PublicURL,
+		CORSOrigins:      c.CORSOrigins,
 		UploadPaths:      []string{c.TransferBasePath + "/public/mailbox/", c.TransferBasePath + "/reservations/"},
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
-		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load, Console: a.console(),
+		AnonymousSession: c.AnonymousSessionLifetime, Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load,
+		Console:  a.console(),
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	a.verifier.AcceptAPITokens(a.Identity)
@@ -235,7 +245,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,
-		Events: a.feed.Handler(), Export: a.exportZip, Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath, IssuerURL: a.issuerURL(),
+		Events: a.feed.Handler(), Export: a.exportZip, Catalog: catalog, PublicURL: c.PublicURL, BasePath: c.IdentityBasePath,
+		IssuerURL:   a.issuerURL(),
 		AvatarBytes: c.AvatarMaxBytes, Sealer: sealer, Device: c.DeviceLifetime, NetworkShare: c.StrangerShare,
 		Installation: identityhandler.Installation{
 			ProductName: c.ProductName, ProductURL: c.ProductURL, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL,
@@ -253,7 +264,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, append(identityAPI.Routes(), webhookAPI.Routes()...))
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
-	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(), transferhandler.NewStorage(a.Content, c.StorageEncryption).Routes())
+	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(),
+		transferhandler.NewStorage(a.Content, c.StorageEncryption).Routes())
 	if c.LegacyAPI {
 		a.mountLegacy(identityAPI, transferAPI)
 	}
@@ -265,7 +277,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	a.API.Probe("/readyz", http.HandlerFunc(a.readyz))
 	pages, err := web.New(web.Options{
 		PasswordMinimum: c.PasswordMinimum,
-		ProductName:     c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact, SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
+		ProductName:     c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact,
+		SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Now: a.now, Log: a.log,
 	})
 	if err != nil {

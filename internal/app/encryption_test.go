@@ -88,14 +88,16 @@ func TestEncryptedStorage(t *testing.T) {
 		if got := reader.Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
 			t.Errorf("%d bytes that differ", len(got))
 		}
-		if got := reader.With("Range", "bytes=99990-250009").Get(object).Want(http.StatusPartialContent).Body; !bytes.Equal(got, data[99_990:250_010]) {
+		if got := reader.With("Range", "bytes=99990-250009").Get(object).Want(http.StatusPartialContent).Body; !bytes.Equal(got,
+			data[99_990:250_010]) {
 			t.Errorf("a range of %d bytes that differs", len(got))
 		}
 		if zip := reader.Get(transfer + "/archive").Want(http.StatusOK).Body; !bytes.Contains(zip, data) {
 			t.Error("the zip lacks the file")
 		}
 	}
-	if result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("fsck: %v", f); return nil }); err != nil || result.Objects != 1 {
+	if result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("fsck: %v", f); return nil }); err != nil ||
+		result.Objects != 1 {
 		t.Errorf("fsck: %+v, %v", result, err)
 	}
 	ann.Delete(transfer).Want(http.StatusNoContent)
@@ -199,7 +201,8 @@ func TestEncryptStored(t *testing.T) {
 	}
 	// The upload that began in plain goes on, at the replica that encrypts.
 	later := sam.At(s)
-	later.With("Content-Range", fmt.Sprintf("bytes 100000-199999/%d", len(data))).Put(open+"/objects/a/content", data[100_000:]).Want(http.StatusOK)
+	later.With("Content-Range", fmt.Sprintf("bytes 100000-199999/%d", len(data))).Put(open+"/objects/a/content",
+		data[100_000:]).Want(http.StatusOK)
 	later.Post(open+"/confirm", nil).Want(http.StatusOK)
 	endLeases(t, plain)
 	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got.Objects != 1 {
@@ -239,7 +242,8 @@ func TestEncryptStoredRace(t *testing.T) {
 		wait.Go(func() { results[i], errs[i] = s.App.EncryptStored(context.WithoutCancel(t.Context()), nil) })
 	}
 	wait.Wait()
-	if sum := results[0].Objects + results[1].Objects; sum != len(objects) || results[0].Damaged+results[1].Damaged > 0 || errors.Join(errs...) != nil {
+	if sum := results[0].Objects + results[1].Objects; sum != len(objects) || results[0].Damaged+results[1].Damaged > 0 ||
+		errors.Join(errs...) != nil {
 		t.Errorf("%d objects were encrypted, %v", sum, errs)
 	}
 	for _, object := range objects {
@@ -276,7 +280,8 @@ func TestResealObjectKeys(t *testing.T) {
 	data := canaries(100_000)
 	_, object := send(t, s, data)
 	const old, next = "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=", "bm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm5ubm4="
-	both := testkit.New(t, testkit.Beside(s), encrypted(), testkit.Env("CONSIGN_SECRET_KEY", next), testkit.Env("CONSIGN_SECRET_KEY_PREVIOUS", old))
+	both := testkit.New(t, testkit.Beside(s), encrypted(), testkit.Env("CONSIGN_SECRET_KEY", next),
+		testkit.Env("CONSIGN_SECRET_KEY_PREVIOUS", old))
 	if got := ann.At(both).Get(object).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
 		t.Errorf("%d bytes that differ", len(got))
 	}
@@ -307,7 +312,8 @@ func TestKMSCommand(t *testing.T) {
 	data := canaries(100_000)
 	_, before := send(t, s, data)
 	script := filepath.Join(t.TempDir(), "kms.sh")
-	if err := os.WriteFile(script, []byte(`case "$1" in wrap) base64 -d | { printf wrapped; cat; } | base64;; unwrap) base64 -d | tail -c +8 | base64;; esac`), 0o600); err != nil {
+	if err := os.WriteFile(script, []byte(
+		`case "$1" in wrap) base64 -d | { printf wrapped; cat; } | base64;; unwrap) base64 -d | tail -c +8 | base64;; esac`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program := testkit.Env("CONSIGN_KMS_COMMAND", "/bin/sh "+script)
@@ -325,12 +331,14 @@ func TestKMSCommand(t *testing.T) {
 			t.Errorf("%d bytes that differ", len(got))
 		}
 	}
-	if _, err := app.New(t.Context(), s.Config, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil || !strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND is not set") {
+	if _, err := app.New(t.Context(), s.Config, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil ||
+		!strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND is not set") {
 		t.Errorf("without the program: %v", err)
 	}
 	without := s.Config
 	without.KMSCommand = "/bin/false"
-	if _, err := app.New(t.Context(), without, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil || !strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND: /bin/false unwrap") {
+	if _, err := app.New(t.Context(), without, app.Options{Log: slog.New(slog.DiscardHandler), NoPeriodic: true}); err == nil ||
+		!strings.Contains(err.Error(), "CONSIGN_KMS_COMMAND: /bin/false unwrap") {
 		t.Errorf("with a program that fails: %v", err)
 	}
 }

@@ -46,7 +46,8 @@ func TestErrorCodes(t *testing.T) {
 	}
 	checkGenerated(t, "docs/use/errors.md", errorsDocument(groups))
 
-	const script, begin, end = "internal/web/assets/errors.js", "// Codes, written by go test ./internal/app -run ErrorCodes -update.\n", "// End of the codes.\n"
+	const script, begin, end = "internal/web/assets/errors.js", "// Codes, written by go test ./internal/app -run ErrorCodes -update.\n",
+		"// End of the codes.\n"
 	before, rest, ok := strings.Cut(readText(t, script), begin)
 	_, after, also := strings.Cut(rest, end)
 	if !ok || !also {

@@ -40,7 +40,8 @@ func TestErrorAnswers(t *testing.T) {
 		{"no type", ann, "PUT", mailbox, "", "{}", fault.ErrUnsupported, "application/json"},
 		{"another charset", ann, "PUT", mailbox, "Content-Type: application/json; charset=iso-8859-1", "{}", fault.ErrUnsupported, "UTF-8"},
 		{"compressed", ann, "PUT", mailbox, "Content-Encoding: gzip", "{}", fault.ErrUnsupported, "Content-Encoding"},
-		{"over 1 MiB", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":"` + strings.Repeat("x", 1<<20) + `"}`, fault.ErrTooLarge, "1048576"},
+		{"over 1 MiB", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":"` + strings.Repeat("x", 1<<20) + `"}`, fault.ErrTooLarge,
+			"1048576"},
 		{"no body", s.Stranger(), "POST", signup, "", nil, fault.ErrInvalid, "body"},
 		{"not JSON", s.Stranger(), "POST", signup, "Content-Type: " + typed, "address=x", fault.ErrInvalid, ""},
 		{"a list", s.Stranger(), "POST", signup, "Content-Type: " + typed, "[]", fault.ErrInvalid, "object"},
@@ -52,12 +53,18 @@ func TestErrorAnswers(t *testing.T) {
 		{"half a surrogate", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":"\ud800"}`, fault.ErrInvalid, ""},
 		{"NUL", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":"a\u0000b"}`, fault.ErrInvalid, "NUL"},
 		{"control character", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":"a\u001bb"}`, fault.ErrInvalid, "slogan"},
-		{"wrong types", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":1,"maxFiles":"x","absent":"yes"}`, fault.ErrInvalid, "slogan: must be a string\nmaxFiles: must be a whole number\nabsent: must be true or false"},
-		{"huge number", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{"clientId":"b","name":"b","intendedSize":1e400}`, fault.ErrInvalid, "intendedSize: is out of range"},
-		{"fraction", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{"clientId":"b","name":"b","intendedSize":1.5}`, fault.ErrInvalid, "intendedSize: must be a whole number"},
-		{"a member that an Object has not", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{"clientId":"b","name":"b","intendedSize":1,"size":2}`, fault.ErrInvalid, "size"},
-		{"all that is missing", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{}`, fault.ErrInvalid, "clientId: is required\nname: is required\nintendedSize: is required"},
-		{"Content-Range of nonsense", sam, "PUT", reservation + "/objects/a/content", "Content-Range: bytes x", "0123456789", fault.ErrBadRange, "Content-Range"},
+		{"wrong types", ann, "PUT", mailbox, "Content-Type: " + typed, `{"slogan":1,"maxFiles":"x","absent":"yes"}`, fault.ErrInvalid,
+			"slogan: must be a string\nmaxFiles: must be a whole number\nabsent: must be true or false"},
+		{"huge number", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{"clientId":"b","name":"b","intendedSize":1e400}`,
+			fault.ErrInvalid, "intendedSize: is out of range"},
+		{"fraction", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{"clientId":"b","name":"b","intendedSize":1.5}`,
+			fault.ErrInvalid, "intendedSize: must be a whole number"},
+		{"a member that an Object has not", sam, "POST", reservation + "/objects", "Content-Type: " + typed,
+			`{"clientId":"b","name":"b","intendedSize":1,"size":2}`, fault.ErrInvalid, "size"},
+		{"all that is missing", sam, "POST", reservation + "/objects", "Content-Type: " + typed, `{}`, fault.ErrInvalid,
+			"clientId: is required\nname: is required\nintendedSize: is required"},
+		{"Content-Range of nonsense", sam, "PUT", reservation + "/objects/a/content", "Content-Range: bytes x", "0123456789", fault.ErrBadRange,
+			"Content-Range"},
 		{"a query of nonsense", ann, "GET", s.Transfer + "/transfers?limit=0", "", nil, fault.ErrInvalid, "limit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,7 +81,8 @@ func TestErrorAnswers(t *testing.T) {
 			if c.want.Kind == fault.MethodNotAllowed && got.Header.Get("Allow") != c.detail {
 				t.Errorf("Allow: %q", got.Header.Get("Allow"))
 			}
-			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+				"Cache-Control": "no-store"} {
 				if got.Header.Get(name) != want {
 					t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want)
 				}

@@ -192,7 +192,8 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 		out.Mailbox = &exportedMailbox{
 			Name: mailbox.Name, Email: mailbox.Email, VanityLink: mailbox.VanityLink, Slogan: mailbox.Slogan, Absent: mailbox.Absent,
 			AbsenceMessage: mailbox.AbsenceMessage, Secure: mailbox.Secure, FieldsSchema: mailbox.FieldsSchema, UISchema: mailbox.UISchema,
-			MIMETypeFilter: mailbox.MIMETypeFilter, MaxFiles: mailbox.MaxFiles, MaxFileSizeMB: mailbox.MaxFileSizeMB, VerifySender: mailbox.VerifySender,
+			MIMETypeFilter: mailbox.MIMETypeFilter, MaxFiles: mailbox.MaxFiles, MaxFileSizeMB: mailbox.MaxFileSizeMB,
+			VerifySender:  mailbox.VerifySender,
 			PrefillLocked: mailbox.PrefillLocked,
 		}
 		picture, err := a.Transfer.PersonPicture(ctx, record.UID)
@@ -208,7 +209,8 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 		return err
 	}
 	for _, w := range webhooks {
-		out.Webhooks = append(out.Webhooks, exportedWebhook{UID: w.UID.String(), URL: w.URL, Events: w.Events, Active: w.Active, CreatedAt: w.CreatedAt})
+		out.Webhooks = append(out.Webhooks, exportedWebhook{UID: w.UID.String(), URL: w.URL, Events: w.Events, Active: w.Active,
+			CreatedAt: w.CreatedAt})
 	}
 	groups, err := a.Transfer.PersonGroups(ctx, record.UID)
 	if err != nil {
@@ -286,7 +288,8 @@ func exportedFrom(r identityservice.PersonRecord) exported {
 		out.Membership = &exportedMembership{Organization: r.Organization.UID.String(), Name: r.Organization.Name, Roles: r.Roles}
 	}
 	for _, a := range r.Authenticators {
-		out.Authenticators = append(out.Authenticators, exportedAuthenticator{Type: a.Type, Name: a.Name, RegisteredAt: a.RegisteredAt, UpdatedAt: a.UpdatedAt})
+		out.Authenticators = append(out.Authenticators, exportedAuthenticator{Type: a.Type, Name: a.Name, RegisteredAt: a.RegisteredAt,
+			UpdatedAt: a.UpdatedAt})
 	}
 	for _, s := range r.Sessions {
 		out.Sessions = append(out.Sessions, exportedSession{IssuedAt: s.IssuedAt, ExpiresAt: s.ExpiresAt, UserAgent: s.UserAgent, IP: s.IP})
@@ -322,7 +325,8 @@ func exportedTransferFrom(p id.Person, t transferservice.SeenTransfer, contents 
 		t.Subject, t.Message, t.Fields = "", "", nil
 	}
 	out := exportedTransfer{
-		UID: t.UID.String(), Sent: t.Sender.Person == p, Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
+		UID: t.UID.String(), Sent: t.Sender.Person == p, Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject,
+		Message: t.Message, Fields: t.Fields,
 		SenderName: t.Sender.Name, SenderEmail: t.Sender.Email, Recipients: []string{}, CreatedAt: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 		Objects: make([]exportedObject, len(t.Objects)),
 	}

@@ -29,7 +29,8 @@ func TestStrangerFigures(t *testing.T) {
 		fmt.Sprintf("| volume of an organization | all of it | %.2f GB |", organization/gb),
 		fmt.Sprintf("| disk | %.2f GB | %.2f GB |", arrived/gb, arrived/gb),
 		fmt.Sprintf("| open reservations at a mailbox | all | %d of %d |", limits.Share(c.StrangerReservations), c.StrangerReservations),
-		fmt.Sprintf("| open reservations at an organization | all | %d of %d |", limits.Share(c.StrangerOrganizationReservations), c.StrangerOrganizationReservations),
+		fmt.Sprintf("| open reservations at an organization | all | %d of %d |", limits.Share(c.StrangerOrganizationReservations),
+			c.StrangerOrganizationReservations),
 	} {
 		if !strings.Contains(text, row+"\n") {
 			t.Errorf("docs/develop/threat-model.md lacks the row %s", row)

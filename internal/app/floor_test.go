@@ -34,7 +34,8 @@ func TestStorageFloor(t *testing.T) {
 	}
 	done := make(chan result, 1)
 	go func() {
-		r, err := sam.With("Content-Range", contentRange(0, size)).Try(context.WithoutCancel(t.Context()), http.MethodPut, reservation+"/objects/a/content", body)
+		r, err := sam.With("Content-Range", contentRange(0, size)).Try(context.WithoutCancel(t.Context()), http.MethodPut,
+			reservation+"/objects/a/content", body)
 		done <- result{r, err}
 	}()
 	body.give(data[:1<<20])

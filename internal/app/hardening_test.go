@@ -31,8 +31,10 @@ func TestPprofIsOff(t *testing.T) {
 func TestAPIAnswersHaveAPolicy(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
-	for _, path := range []string{s.Identity + "/profile", s.Transfer + "/environment", "/.well-known/openid-configuration", s.Transfer + "/nowhere", "/healthz"} {
-		if got := s.Stranger().Get(path).Header.Get("Content-Security-Policy"); path != "/healthz" && got != "default-src 'none'; frame-ancestors 'none'" {
+	for _, path := range []string{s.Identity + "/profile", s.Transfer + "/environment", "/.well-known/openid-configuration",
+		s.Transfer + "/nowhere", "/healthz"} {
+		if got := s.Stranger().Get(path).Header.Get("Content-Security-Policy"); path != "/healthz" &&
+			got != "default-src 'none'; frame-ancestors 'none'" {
 			t.Errorf("GET %s: %q", path, got)
 		}
 	}
@@ -55,8 +57,10 @@ func TestAnswersTellNoVersion(t *testing.T) {
 func TestHSTSSubdomains(t *testing.T) {
 	t.Parallel()
 	chain, key := certificate(t)
-	s := testkit.New(t, testkit.Env("CONSIGN_TLS_CERT", chain), testkit.Env("CONSIGN_TLS_KEY", key), testkit.Env("CONSIGN_HSTS_SUBDOMAINS", "on"))
-	if got := s.Stranger().Get(s.Transfer + "/environment").Header.Get("Strict-Transport-Security"); got != "max-age=31536000; includeSubDomains" {
+	s := testkit.New(t, testkit.Env("CONSIGN_TLS_CERT", chain), testkit.Env("CONSIGN_TLS_KEY", key),
+		testkit.Env("CONSIGN_HSTS_SUBDOMAINS", "on"))
+	if got := s.Stranger().Get(s.Transfer + "/environment").Header.Get(
+		"Strict-Transport-Security"); got != "max-age=31536000; includeSubDomains" {
 		t.Errorf("HSTS is %q", got)
 	}
 }
@@ -180,18 +184,23 @@ func TestEveryScript(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	for i, name := range []string{"Łukasz Żółć", "日本語の名前", "שלום עולם", "مرحبا بالعالم", "Ωμέγα", "Привет", "हिन्दी", "👩‍🚀 Ada", "Ål & <b>Ö</b> \"q\""} {
+	for i, name := range []string{"Łukasz Żółć", "日本語の名前", "שלום עולם", "مرحبا بالعالم", "Ωμέγα", "Привет", "हिन्दी", "👩‍🚀 Ada",
+		"Ål & <b>Ö</b> \"q\""} {
 		profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
-		ann.Put(s.Identity+"/profile", map[string]any{"name": name, "locale": profile.String("locale"), "timeZone": profile.String("timeZone")}).Want(http.StatusOK)
+		ann.Put(s.Identity+"/profile", map[string]any{"name": name, "locale": profile.String("locale"),
+			"timeZone": profile.String("timeZone")}).Want(http.StatusOK)
 		if got := ann.Get(s.Identity + "/profile").String("name"); got != name {
 			t.Errorf("the profile has %q, want %q", got, name)
 		}
-		made := ann.Post(s.Transfer+"/reservations", map[string]any{"recipients": []any{map[string]any{"email": "bob@example.org", "destinationType": "to"}}, "subject": name, "message": name}).Want(http.StatusCreated)
+		made := ann.Post(s.Transfer+"/reservations",
+			map[string]any{"recipients": []any{map[string]any{"email": "bob@example.org", "destinationType": "to"}}, "subject": name,
+				"message": name}).Want(http.StatusCreated)
 		at := s.Transfer + "/reservations/" + made.String("uid")
 		ann.Post(at+"/objects", map[string]any{"clientId": "a", "name": name + ".txt", "intendedSize": 1}).Want(http.StatusCreated)
 		ann.Put(at+"/objects/a/content", []byte("x")).Want(http.StatusOK)
 		sent := ann.Post(at+"/confirm", nil).Want(http.StatusOK)
-		if got := ann.Get(s.Transfer + "/transfers/" + sent.String("uid")); got.String("subject") != name || got.String("objects.0.name") != name+".txt" {
+		if got := ann.Get(s.Transfer + "/transfers/" + sent.String("uid")); got.String("subject") != name ||
+			got.String("objects.0.name") != name+".txt" {
 			t.Errorf("the transfer is %s", got.Body)
 		}
 		m := s.Mail.Wait(t, "bob@example.org", "/t/", i+1)

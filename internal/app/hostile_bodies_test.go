@@ -17,10 +17,13 @@ import (
 
 // Values that a member of each type must tolerate.
 var (
-	hostileStrings = []string{"", " ", "x", "\x1b[2J", "a\nb", "\u202egnp.exe", "\u00a0", strings.Repeat("x", 300), strings.Repeat("ä", 20_000), "'; DROP TABLE persons--",
-		"<script>alert(1)</script>", "../../etc/passwd", "ann@example.com", "ann@example.com\r\nBcc: all@example.com", "😀", "\ufeff", "%s%n", "http://[::1", "en_US", "2026-13-45"}
-	hostileNumbers = []any{-1, 0, 1, 1.5, 1e18, 9007199254740993, 2147483648, json.RawMessage("9223372036854775808"), json.RawMessage("1e400"), json.RawMessage("-0")}
-	hostileOthers  = []any{nil, true, "x", 1, []any{}, map[string]any{}, []any{nil}, map[string]any{"": nil}}
+	hostileStrings = []string{"", " ", "x", "\x1b[2J", "a\nb", "\u202egnp.exe", "\u00a0", strings.Repeat("x", 300),
+		strings.Repeat("ä", 20_000), "'; DROP TABLE persons--",
+		"<script>alert(1)</script>", "../../etc/passwd", "ann@example.com", "ann@example.com\r\nBcc: all@example.com", "😀", "\ufeff", "%s%n",
+		"http://[::1", "en_US", "2026-13-45"}
+	hostileNumbers = []any{-1, 0, 1, 1.5, 1e18, 9007199254740993, 2147483648, json.RawMessage("9223372036854775808"), json.RawMessage("1e400"),
+		json.RawMessage("-0")}
+	hostileOthers = []any{nil, true, "x", 1, []any{}, map[string]any{}, []any{nil}, map[string]any{"": nil}}
 )
 
 // hostileBodies returns bodies that are not valid JSON, and documented bodies with one wrong member.
@@ -32,8 +35,10 @@ func hostileBodies(w world, r httpapi.MountedRoute, operation *openapi3.Operatio
 		return attack{who: w.who(r), target: w.path(r), body: body, header: map[string]string{"Content-Type": "application/json"}}
 	}
 	list := []attack{send(nil)}
-	for _, text := range []string{"garbage", "{}", "[]", "null", `"x"`, "1", "true", "{", "\x00", "\xff\xfe", "\ufeff{}", `{"a":1}}`, `{"a":1,"a":2}`, `{"":""}`, `{"__proto__":{}}`,
-		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"a":` + strings.Repeat("9", 50_000) + "}", strings.Repeat(" ", 1<<20+1), `{"a":"` + strings.Repeat("x", 1<<20) + `"}`} {
+	for _, text := range []string{"garbage", "{}", "[]", "null", `"x"`, "1", "true", "{", "\x00", "\xff\xfe", "\ufeff{}", `{"a":1}}`,
+		`{"a":1,"a":2}`, `{"":""}`, `{"__proto__":{}}`,
+		strings.Repeat("[", 20_000), strings.Repeat(`{"a":`, 20_000), `{"a":` + strings.Repeat("9", 50_000) + "}", strings.Repeat(" ", 1<<20+1),
+		`{"a":"` + strings.Repeat("x", 1<<20) + `"}`} {
 		list = append(list, send(text))
 	}
 	if operation == nil || operation.RequestBody == nil {

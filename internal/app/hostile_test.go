@@ -52,7 +52,8 @@ func aim(t *testing.T, s *testkit.Server, n int) world {
 		"{objectUid}": ann.Get(s.Transfer + "/transfers/" + transfer.String("uid")).String("objects.0.uid"),
 		"{clientId}":  "a", "{key}": "dr-ann", "{address}": email, "{locale}": "de_DE", "{person}": profile.String("uid"),
 	}}
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`, host).Scan(&w.organization); err != nil {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`,
+		host).Scan(&w.organization); err != nil {
 		t.Fatal(err)
 	}
 	w.values["/organizations/{uid}"], w.values["{organization}"] = w.organization, w.organization
@@ -178,7 +179,8 @@ func isGrantError(r httpapi.MountedRoute, got *testkit.Response) bool {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	return r.Pattern == "/device/token" && got.Status == http.StatusBadRequest && json.Unmarshal(got.Body, &body) == nil && body.Error != "" && body.Description != ""
+	return r.Pattern == "/device/token" && got.Status == http.StatusBadRequest && json.Unmarshal(got.Body, &body) == nil && body.Error != "" &&
+		body.Description != ""
 }
 
 // hostilePaths replaces each path parameter with each of these values.
@@ -186,7 +188,8 @@ func hostilePaths(w world, r httpapi.MountedRoute) []attack {
 	var list []attack
 	for _, at := range parameter.FindAllStringIndex(r.Path, -1) {
 		for _, value := range []string{
-			"x", "0", "-1", "%00", "a%00b", "%ff%fe", "%e2%80%ae", "%20", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2f", "%5c", "%25", "%0d%0aX-Evil:%20yes",
+			"x", "0", "-1", "%00", "a%00b", "%ff%fe", "%e2%80%ae", "%20", "%2e%2e", "..%2f..%2fetc%2fpasswd", "%2f", "%5c", "%25",
+			"%0d%0aX-Evil:%20yes",
 			"'%3b%20DROP%20TABLE%20persons--", "%F0%9F%98%80", strings.Repeat("x", 4000), strings.Repeat("%41", 2000),
 			"00000000-0000-0000-0000-000000000000", strings.ToUpper(id.New[id.Transfer]().String()), "%7B" + id.New[id.Transfer]().String() + "%7D",
 		} {
@@ -203,7 +206,8 @@ var long = strings.Repeat("x", 8000)
 // Headers that handlers read, and headers that are read before the handler.
 var (
 	readHeaders = map[string][]string{
-		"Range":             {"", "bytes", "bytes=", "bytes=-", "bytes=-0", "bytes=5-1", "bytes=0-0,-1", "bytes=99999999999999999999-", "bytes=" + strings.Repeat("0-1,", 2000), "lines=1-2"},
+		"Range": {"", "bytes", "bytes=", "bytes=-", "bytes=-0", "bytes=5-1", "bytes=0-0,-1", "bytes=99999999999999999999-",
+			"bytes=" + strings.Repeat("0-1,", 2000), "lines=1-2"},
 		"If-Range":          {"x", `"`, "Wed, 21 Oct 2015 07:28:00 GMT"},
 		"If-Match":          {"x", `"`, `W/"x"`},
 		"If-None-Match":     {"*", `"`, `W/"x"`, long},
@@ -215,10 +219,11 @@ var (
 		"Accept-Language":  {"*", "xx-YY;q=9", long, "\xff\xfe", ";;;,,,"},
 		"Content-Type":     {"", ";", "application/json; charset=\xff", "multipart/form-data", long},
 		"Content-Encoding": {"gzip", "identity", "x"},
-		"Content-Range":    {"", "bytes", "bytes 0-99999999999999999999/1", "bytes */*", "bytes -1-0/10", "bytes 9-0/10", "bytes 0-9/*", "items 0-9/10", long},
-		"Content-Digest":   {"", "sha-256", "sha-256=:x:", "sha-256=::", "md5=:AAAA:", long},
-		"Repr-Digest":      {"sha-256=:AAAA:", "\xff"},
-		"If-Match":         {"x", "*"},
+		"Content-Range": {"", "bytes", "bytes 0-99999999999999999999/1", "bytes */*", "bytes -1-0/10", "bytes 9-0/10", "bytes 0-9/*",
+			"items 0-9/10", long},
+		"Content-Digest": {"", "sha-256", "sha-256=:x:", "sha-256=::", "md5=:AAAA:", long},
+		"Repr-Digest":    {"sha-256=:AAAA:", "\xff"},
+		"If-Match":       {"x", "*"},
 	}
 	sharedHeaders = map[string][]string{
 		"Accept":           {"", ",", "/", "*", "text/html;q=x", "application/json;q=2", long, "\xff"},
@@ -265,7 +270,8 @@ func strangeTokens(w world, r httpapi.MountedRoute, strangers []caller) []attack
 
 func malformedTokens(w world, r httpapi.MountedRoute) []attack {
 	var list []attack
-	for _, value := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer x y z", "Bearer " + strings.Repeat("x", 9000), "Bearer a.b.c",
+	for _, value := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "bearer x y z", "Bearer " + strings.Repeat("x", 9000),
+		"Bearer a.b.c",
 		"Bearer eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.", "Bearer \xff", "Bearer " + w.ann.Access + "x"} {
 		list = append(list, attack{who: w.ann.As(""), target: w.path(r), header: map[string]string{"Authorization": value}})
 	}
@@ -284,7 +290,8 @@ func hostileQueries(w world, r httpapi.MountedRoute, operation *openapi3.Operati
 	}
 	list := []attack{{who: w.who(r), target: w.path(r) + "?%zz"}, {who: w.who(r), target: w.path(r) + "?&&==&;"}}
 	for _, name := range names {
-		for _, value := range []string{"", "x", "-1", "0", "99999999999999999999", "1e9", "%00", "%ff", "true", "%27", "a%0d%0ab", strings.Repeat("x", 5000), "https://evil.example/", "javascript:1"} {
+		for _, value := range []string{"", "x", "-1", "0", "99999999999999999999", "1e9", "%00", "%ff", "true", "%27", "a%0d%0ab",
+			strings.Repeat("x", 5000), "https://evil.example/", "javascript:1"} {
 			list = append(list, attack{who: w.who(r), target: w.path(r) + "?" + name + "=" + value})
 		}
 		list = append(list, attack{who: w.who(r), target: w.path(r) + "?" + name + "=a&" + name + "=b"})

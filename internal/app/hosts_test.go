@@ -150,18 +150,21 @@ func TestHostSelectsOrganization(t *testing.T) {
 		t.Errorf("Link: %s", got)
 	}
 	login["key"] = "something else entirely"
-	if got := s.Stranger().With("Host", "other.test").Post(s.Identity+"/auth/login", login).WantError(identity.ErrCredentials); got.Header.Get("Link") != "" {
+	if got := s.Stranger().With("Host", "other.test").Post(s.Identity+"/auth/login",
+		login).WantError(identity.ErrCredentials); got.Header.Get("Link") != "" {
 		t.Errorf("a wrong password is told Link: %s", got.Header.Get("Link"))
 	}
 
 	// Links: the configured name of the host, with the public URL's scheme and port.
-	made := s.Stranger().With("Host", "old.acme.test:1").Post(mailbox, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := s.Stranger().With("Host", "old.acme.test:1").Post(mailbox,
+		map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	if got, want := made.Header.Get("Location"), "http://acme.test:8443"+s.Transfer+"/reservations/"+made.String("uid"); got != want {
 		t.Errorf("Location: %s, want %s", got, want)
 	}
 	s.Stranger().With("Host", "evil.example").With("X-Forwarded-Host", "evil.example").
 		Post(s.Identity+"/signup", map[string]any{"address": "bob@example.com", "password": testkit.Password}).Want(http.StatusOK)
-	if link := s.Mail.Wait(t, "bob@example.com", "/confirm/", 1).Link(t, "/confirm/"); !strings.HasPrefix(link, "http://consign.test:8443/confirm/") {
+	if link := s.Mail.Wait(t, "bob@example.com", "/confirm/", 1).Link(t, "/confirm/"); !strings.HasPrefix(link,
+		"http://consign.test:8443/confirm/") {
 		t.Errorf("the mail links to %s", link)
 	}
 
@@ -179,7 +182,8 @@ func TestWithoutFreeOrganization(t *testing.T) {
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.organizations SET free = false WHERE free`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `DELETE FROM identity.hosts WHERE host = 'localhost'; SELECT pg_notify('directory', '')`); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(),
+		`DELETE FROM identity.hosts WHERE host = 'localhost'; SELECT pg_notify('directory', '')`); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "the host is nobody's", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusNotFound })
@@ -229,7 +233,8 @@ func TestPublicURLMoves(t *testing.T) {
 func TestDroppedVersions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
-	for _, path := range []string{"/id/v1", "/id/v1/", "/id/v1/auth/login", "/id/v2/profile", "/transfer/v1", "/transfer/v1/public/mailbox/x"} {
+	for _, path := range []string{"/id/v1", "/id/v1/", "/id/v1/auth/login", "/id/v2/profile", "/transfer/v1",
+		"/transfer/v1/public/mailbox/x"} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 			got := s.Stranger().Do(method, path, nil).Want(http.StatusGone)
 			checkError(t, method+" "+path, got)

@@ -24,33 +24,47 @@ import (
 // repeatable lists the POST routes that ignore Idempotency-Key, with the reason. Every other one creates something and takes it.
 var repeatable = map[string][]string{
 	"the same request again finds it done, or is refused": {
-		"/id/v3/signup", "/id/v3/auth/undo/{key}", "/id/v3/auth/reset/{key}", "/id/v3/confirm/{key}", "/id/v3/invitations/{key}/accept", "/id/v3/organizations/{uid}/leave",
-		"/id/v3/profile/emails/{address}/primary", "/id/v3/profile/authenticators/{uid}/verify", "/id/v3/device/{code}/approve", "/id/v3/device/{code}/refuse",
-		"/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects", "/transfer/v2/reservations/{uid}/objects/{clientId}/parts",
+		"/id/v3/signup", "/id/v3/auth/undo/{key}", "/id/v3/auth/reset/{key}", "/id/v3/confirm/{key}", "/id/v3/invitations/{key}/accept",
+		"/id/v3/organizations/{uid}/leave",
+		"/id/v3/profile/emails/{address}/primary", "/id/v3/profile/authenticators/{uid}/verify", "/id/v3/device/{code}/approve",
+		"/id/v3/device/{code}/refuse",
+		"/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects",
+		"/transfer/v2/reservations/{uid}/objects/{clientId}/parts",
 		"/transfer/v2/reservations/{uid}/verify",
-		"/admin/v1/storage/checks", "/admin/v1/storage/checks/{check}/cancel", "/admin/v1/storage/accept", "/admin/v1/jobs/{id}/retry", "/admin/v1/jobs/{id}/cancel", "/admin/v1/people", "/admin/v1/people/{person}/end-sessions", "/admin/v1/people/{person}/reset-factors",
-		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export", "/admin/v1/people/{person}/delete",
-		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke", "/admin/v1/transfers/{transfer}/inspect", "/admin/v1/transfers/{transfer}/erase-receipt",
-		"/id/v3/organizations/{uid}/members/{person}/end-sessions", "/transfer/v2/adminunit/transfers/{uid}/extend", "/transfer/v2/adminunit/transfers/{uid}/revoke",
+		"/admin/v1/storage/checks", "/admin/v1/storage/checks/{check}/cancel", "/admin/v1/storage/accept", "/admin/v1/jobs/{id}/retry",
+		"/admin/v1/jobs/{id}/cancel", "/admin/v1/people", "/admin/v1/people/{person}/end-sessions", "/admin/v1/people/{person}/reset-factors",
+		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export",
+		"/admin/v1/people/{person}/delete",
+		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke", "/admin/v1/transfers/{transfer}/inspect",
+		"/admin/v1/transfers/{transfer}/erase-receipt",
+		"/id/v3/organizations/{uid}/members/{person}/end-sessions", "/transfer/v2/adminunit/transfers/{uid}/extend",
+		"/transfer/v2/adminunit/transfers/{uid}/revoke",
 		"/admin/v1/mailboxes/{mailbox}/create", "/admin/v1/mailboxes/{mailbox}/end-reservations",
-		"/admin/v1/organizations/{organization}/set", "/admin/v1/organizations/{organization}/limits", "/admin/v1/organizations/{organization}/subscribe",
-		"/admin/v1/organizations/{organization}/host", "/admin/v1/organizations/{organization}/set-member", "/admin/v1/organizations/{organization}/remove-member",
+		"/admin/v1/organizations/{organization}/set", "/admin/v1/organizations/{organization}/limits",
+		"/admin/v1/organizations/{organization}/subscribe",
+		"/admin/v1/organizations/{organization}/host", "/admin/v1/organizations/{organization}/set-member",
+		"/admin/v1/organizations/{organization}/remove-member",
 	},
 	"it sends a mail or message again, which a bucket bounds": {
-		"/id/v3/auth/reset", "/id/v3/profile/emails/{address}/verify", "/transfer/v2/reservations/{uid}/code", "/transfer/v2/public/transfers/{key}/code",
-		"/transfer/v2/public/transfers/{key}/extension", "/transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "/transfer/v2/transfers/{uid}/remind",
+		"/id/v3/auth/reset", "/id/v3/profile/emails/{address}/verify", "/transfer/v2/reservations/{uid}/code",
+		"/transfer/v2/public/transfers/{key}/code",
+		"/transfer/v2/public/transfers/{key}/extension", "/transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend",
+		"/transfer/v2/transfers/{uid}/remind",
 		"/id/v3/webhooks/{uid}/ping", "/id/v3/webhooks/{uid}/deliveries/{delivery}/send",
 		"/admin/v1/mails/test", "/admin/v1/mails/{uid}/retry",
 	},
 	"it makes a token or session that expires unused": {
-		"/id/v3/auth/login", "/id/v3/auth/uid", "/id/v3/auth/upgrade", "/id/v3/auth/park", "/id/v3/auth/access", "/id/v3/auth/session", "/id/v3/auth/logout",
-		"/id/v3/oidc/auth/implicit", "/id/v3/oidc/auth/code", "/id/v3/oidc/auth", "/id/v3/oidc/auth/form", "/id/v3/oidc/auth/confirmation", "/id/v3/device/authorization", "/id/v3/device/token",
+		"/id/v3/auth/login", "/id/v3/auth/uid", "/id/v3/auth/upgrade", "/id/v3/auth/park", "/id/v3/auth/access", "/id/v3/auth/session",
+		"/id/v3/auth/logout",
+		"/id/v3/oidc/auth/implicit", "/id/v3/oidc/auth/code", "/id/v3/oidc/auth", "/id/v3/oidc/auth/form", "/id/v3/oidc/auth/confirmation",
+		"/id/v3/device/authorization", "/id/v3/device/token",
 		"/id/v3/profile/export", "/transfer/v2/auth/otk", "/transfer/v2/public/transfers/{key}/access", "/transfer/v2/public/transfers/{key}/otk",
 		"/admin/v1/session",
 	},
 	"an authenticator that is not verified counts for nothing": {"/id/v3/profile/authenticators"},
 	"it stores nothing": {"/admin/v1/doctor", "/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
-	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads", "/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
+	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads",
+		"/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
 	"it reads":                               {"/id/v3/auth/exists"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},
 	"a further key does no harm":             {"/admin/v1/keys/rotate", "/admin/v1/keys/log/rotate", "/admin/v1/keys/log/revoke"},
@@ -101,7 +115,8 @@ func TestIdempotencyKey(t *testing.T) {
 	path := s.Identity + "/webhooks"
 	first := ann.With("Idempotency-Key", `"one"`).Post(path, body).Want(http.StatusCreated)
 	again := ann.With("Idempotency-Key", "one").Post(path, body).Want(http.StatusCreated)
-	if !bytes.Equal(first.Body, again.Body) || first.Header.Get("Location") != again.Header.Get("Location") || again.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
+	if !bytes.Equal(first.Body, again.Body) || first.Header.Get("Location") != again.Header.Get("Location") ||
+		again.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("first %s %v, again %s %v", first.Body, first.Header, again.Body, again.Header)
 	}
 	if n := len(ann.Get(path).Value("webhooks").([]any)); n != 1 {
@@ -126,7 +141,8 @@ func TestIdempotencyKey(t *testing.T) {
 	box := s.Transfer + "/public/mailbox/ann"
 	one := s.Stranger().With("Idempotency-Key", "three").Post(box, reserve).Want(http.StatusCreated)
 	two := s.Stranger().With("Idempotency-Key", "three").Post(box, reserve).Want(http.StatusCreated)
-	if one.Header.Get("Authorization") == "" || one.Header.Get("Authorization") != two.Header.Get("Authorization") || one.Header.Get("Location") != two.Header.Get("Location") {
+	if one.Header.Get("Authorization") == "" || one.Header.Get("Authorization") != two.Header.Get("Authorization") ||
+		one.Header.Get("Location") != two.Header.Get("Location") {
 		t.Errorf("first %v, again %v", one.Header, two.Header)
 	}
 	s.Clock.Advance(24*time.Hour + time.Second)
@@ -146,7 +162,8 @@ func TestIdempotencyRace(t *testing.T) {
 		for i := range 8 {
 			wait.Go(func() {
 				at := []*testkit.Person{ann, ann.At(two)}[i%2]
-				r, err := at.With("Idempotency-Key", fmt.Sprint(round)).Try(t.Context(), "POST", s.Transfer+"/reservations", map[string]any{"subject": fmt.Sprint(round)})
+				r, err := at.With("Idempotency-Key", fmt.Sprint(round)).Try(t.Context(), "POST", s.Transfer+"/reservations",
+					map[string]any{"subject": fmt.Sprint(round)})
 				if err != nil || r.Status != http.StatusCreated && r.Status != http.StatusConflict {
 					t.Errorf("%v %s", err, r.Body)
 				}
@@ -179,7 +196,8 @@ func TestIdempotencyLostAnswers(t *testing.T) {
 		by = by.With("Idempotency-Key", fmt.Sprintf("k%d", round))
 		try := 0
 		poll.Until(t, "an answer for each key", func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+(round*7+try*5)%23)*time.Millisecond/2+time.Duration(try)*time.Millisecond*5)
+			ctx, cancel := context.WithTimeout(t.Context(),
+				time.Duration(1+(round*7+try*5)%23)*time.Millisecond/2+time.Duration(try)*time.Millisecond*5)
 			defer cancel()
 			try++
 			r, err := by.Try(ctx, "POST", path, map[string]any{})

@@ -41,7 +41,8 @@ func addOrganization(t *testing.T, s *testkit.Server, host string, inactive ...s
 // is named.
 func addPerson(t *testing.T, s *testkit.Server, email, organization string, roles ...string) {
 	t.Helper()
-	_, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command, identityservice.NewAccount{Address: email, Password: testkit.Password, Name: "Ann"}, true)
+	_, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command,
+		identityservice.NewAccount{Address: email, Password: testkit.Password, Name: "Ann"}, true)
 	if err == nil && organization != "" {
 		err = s.App.Identity.SetMember(t.Context(), testkit.Command, organization, email, roles)
 	}
@@ -55,7 +56,8 @@ func signIn(p *testkit.Person, email string) *testkit.Person {
 	s := p.Server
 	q := p.With("X-Nothing", "")
 	q.Email = email
-	q.ID = p.Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "bcrypt", "key": testkit.Password}).Want(http.StatusOK).String("token")
+	q.ID = p.Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "bcrypt", "key": testkit.Password}).Want(
+		http.StatusOK).String("token")
 	q.Refresh()
 	return q
 }
@@ -69,7 +71,8 @@ func bearer(r *testkit.Response) string {
 // token, and the reservation's path.
 func reserve(p *testkit.Person, mailbox string, size int) (holder *testkit.Person, reservation string) {
 	s := p.Server
-	made := p.Post(s.Transfer+"/public/mailbox/"+mailbox, map[string]any{"subject": "X-ray", "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := p.Post(s.Transfer+"/public/mailbox/"+mailbox,
+		map[string]any{"subject": "X-ray", "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	holder, reservation = p.As(bearer(made)), s.Transfer+"/reservations/"+made.String("uid")
 	holder.Post(reservation+"/objects", map[string]any{"clientId": "a", "name": "x.bin", "intendedSize": size}).Want(http.StatusCreated)
 	return holder, reservation

@@ -65,7 +65,8 @@ func TestImportLawForbids(t *testing.T) {
 // comes from crypto/rand.
 func TestSecretsAreRandom(t *testing.T) {
 	t.Parallel()
-	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/testkit/blobtest", "internal/testkit/powercut")
+	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/testkit/blobtest",
+		"internal/testkit/powercut")
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "math/rand") && !harmless[p.path()] {
@@ -102,9 +103,11 @@ func TestModulesAreVerified(t *testing.T) {
 
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
-	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web", "oidc", "metrics", "doctor", "outbound", "target", "idempotency", "testkit", "wire", "consign",
+	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web",
+		"oidc", "metrics", "doctor", "outbound", "target", "idempotency", "testkit", "wire", "consign",
 		"client", "identityapi", "transferapi", "call")
-	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans", "testkit")
+	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans",
+		"testkit")
 )
 
 // clientSide are our packages that the client commands may use.

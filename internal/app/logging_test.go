@@ -65,10 +65,12 @@ func TestAccessLines(t *testing.T) {
 		{stranger, "BREW", s.Transfer + "/environment", nil, "unmatched", 405},
 		{stranger, "GET", "/t/" + hidden, nil, "/t/{key}", 200},
 		{stranger, "GET", s.Transfer + "/public/transfers/" + hidden, nil, s.Transfer + "/public/transfers/{key}", 404},
-		{stranger, "GET", s.Transfer + "/public/transfers/" + hidden + "/archive?otk=" + hidden, nil, s.Transfer + "/public/transfers/{key}/archive", 404},
+		{stranger, "GET", s.Transfer + "/public/transfers/" + hidden + "/archive?otk=" + hidden, nil,
+			s.Transfer + "/public/transfers/{key}/archive", 404},
 		{stranger, "POST", s.Identity + "/confirm/" + hidden, nil, s.Identity + "/confirm/{key}", 401},
 		{stranger, "POST", s.Identity + "/auth/login", login, s.Identity + "/auth/login", 401},
-		{stranger.With("Content-Type", "application/json"), "POST", s.Identity + "/auth/login", `{"email": "` + hidden, s.Identity + "/auth/login", 400},
+		{stranger.With("Content-Type", "application/json"), "POST", s.Identity + "/auth/login", `{"email": "` + hidden,
+			s.Identity + "/auth/login", 400},
 		{stranger.As(hidden), "GET", s.Identity + "/profile", nil, s.Identity + "/profile", 401},
 		{ann.With("Cookie", "acct="+hidden+"; session="+hidden), "GET", s.Identity + "/profile/avatar", nil, s.Identity + "/profile/avatar", 404},
 		{stranger.With("Authorization", "Basic "+hidden), "GET", s.Identity + "/profile", nil, s.Identity + "/profile", 401},
@@ -158,7 +160,8 @@ func TestRequestOfMails(t *testing.T) {
 		}
 	}
 	signup := func(email string) string {
-		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": email, "password": testkit.Password, "name": "Ann"}).Want(http.StatusOK).Header.Get("X-Request-Id")
+		return s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": email, "password": testkit.Password, "name": "Ann"}).Want(
+			http.StatusOK).Header.Get("X-Request-Id")
 	}
 	poll.Until(t, "the mail of a signup is sent", logged(signup("bob@example.com"), "mail sent"))
 	s.SignUp("ann@example.com")

@@ -20,11 +20,13 @@ func TestMainJob(t *testing.T) {
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 
 	sam := s.Stranger()
-	made := sam.Post(s.Transfer+"/public/mailbox/Dr-Ann", map[string]any{"subject": "X-ray", "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := sam.Post(s.Transfer+"/public/mailbox/Dr-Ann",
+		map[string]any{"subject": "X-ray", "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	sam = sam.As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer "))
 	reservation := s.Transfer + "/reservations/" + made.String("uid")
 	data := bytes.Repeat([]byte("consign "), 50_000)
-	sam.Post(reservation+"/objects", map[string]any{"clientId": "a", "name": "Röntgen.bin", "intendedSize": len(data)}).Want(http.StatusCreated)
+	sam.Post(reservation+"/objects", map[string]any{"clientId": "a", "name": "Röntgen.bin", "intendedSize": len(data)}).Want(
+		http.StatusCreated)
 	content := reservation + "/objects/a/content"
 	sam.With("Content-Range", "bytes 0-99999/400000").Put(content, data[:100_000]).Want(http.StatusOK)
 	if held := sam.Head(content).Want(http.StatusOK).Header.Get("Content-Length"); held != "100000" {

@@ -88,7 +88,8 @@ func TestMaintenanceConsole(t *testing.T) {
 		checkUnavailable(t, "GET "+path, operator.Get(path))
 	}
 	checkUnavailable(t, "signing up", s.Stranger().Post(s.Identity+"/signup", map[string]any{}))
-	for what, at := range map[string]*testkit.Person{"another organization": s.Stranger().With("Host", "org.test"), "without the console": closed.Stranger()} {
+	for what, at := range map[string]*testkit.Person{"another organization": s.Stranger().With("Host", "org.test"),
+		"without the console": closed.Stranger()} {
 		checkUnavailable(t, what+", login", login(at, password))
 		checkUnavailable(t, what+", page", at.Get("/login"))
 		checkUnavailable(t, what+", console", at.As(olga.Access).Get(overview))

@@ -115,7 +115,8 @@ func TestMetricsOfRequests(t *testing.T) {
 			t.Errorf("%s is %v, want %v", series, got[series], want)
 		}
 	}
-	if got[strings.Replace(requests("GET", s.Transfer+"/public/mailbox/{key}", "2xx"), "requests_total", "request_duration_seconds_count", 1)] != 3 {
+	if got[strings.Replace(requests("GET", s.Transfer+"/public/mailbox/{key}", "2xx"), "requests_total", "request_duration_seconds_count",
+		1)] != 3 {
 		t.Error("the histogram does not count what the counter does")
 	}
 	for series := range got {
@@ -138,7 +139,8 @@ func TestMetricsOfTransfers(t *testing.T) {
 	body := newTap()
 	uploaded := make(chan error, 1)
 	go func() {
-		_, err := sam.With("Content-Length", strconv.Itoa(len(data))).Try(context.WithoutCancel(t.Context()), http.MethodPut, reservation+"/objects/a/content", body)
+		_, err := sam.With("Content-Length", strconv.Itoa(len(data))).Try(context.WithoutCancel(t.Context()), http.MethodPut,
+			reservation+"/objects/a/content", body)
 		uploaded <- err
 	}()
 	body.give(data[:400_000])
@@ -198,8 +200,10 @@ func TestMetricsOfMails(t *testing.T) {
 			got[`consign_jobs{queue="mail",state="scheduled"}`] == 1
 	})
 	got := scrape(t, s)
-	if got[`consign_mail_attempts_total{outcome="sent"}`] != 1 || got[`consign_mail_attempts_total{outcome="failed"}`] != 0 || got[`consign_mail_oldest_due_seconds`] != 0 {
-		t.Errorf("sent %v, failed %v, oldest due %v", got[`consign_mail_attempts_total{outcome="sent"}`], got[`consign_mail_attempts_total{outcome="failed"}`], got[`consign_mail_oldest_due_seconds`])
+	if got[`consign_mail_attempts_total{outcome="sent"}`] != 1 || got[`consign_mail_attempts_total{outcome="failed"}`] != 0 ||
+		got[`consign_mail_oldest_due_seconds`] != 0 {
+		t.Errorf("sent %v, failed %v, oldest due %v", got[`consign_mail_attempts_total{outcome="sent"}`],
+			got[`consign_mail_attempts_total{outcome="failed"}`], got[`consign_mail_oldest_due_seconds`])
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH mail AS (UPDATE mails SET next_attempt_at = clock_timestamp() - interval '1 hour' WHERE state = 'queued')
@@ -215,7 +219,8 @@ func TestMetricsOfMails(t *testing.T) {
 	}
 	refuse = smtp.SMTPError{Code: 550, Message: "no such user"}
 	s.SignUpUnconfirmed("gone@example.com")
-	poll.Until(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] >= 1 }) // the postponed one may fail as well
+	// the postponed one may fail as well
+	poll.Until(t, "a mail fails", func() bool { return scrape(t, s)[`consign_mail_attempts_total{outcome="failed"}`] >= 1 })
 }
 
 // TestMetricsOfRevocations: each replica measures the delay of revocations and the age of its last confirmed

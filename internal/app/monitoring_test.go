@@ -118,7 +118,8 @@ func promNames(expr string) (names []string) {
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	metrics := map[string][]string{"up": nil}
-	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*) \\|").FindAllStringSubmatch(readText(t, "docs/use/metrics.md"), -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (counter|gauge|histogram|summary) \\| ([^|]*) \\|").FindAllStringSubmatch(
+		readText(t, "docs/use/metrics.md"), -1) {
 		labels := regexp.MustCompile(`\w+`).FindAllString(m[3], -1)
 		metrics[m[1]] = labels
 		if m[2] == "histogram" {
@@ -128,8 +129,8 @@ func documented(t *testing.T) map[string][]string {
 	return metrics
 }
 
-// TestMonitoring: each query of the Grafana dashboard and of the alert rules names metrics and labels that docs/use/metrics.md has and that a
-// server serves, with values that occur. The dashboard draws all metrics of Consign.
+// TestMonitoring: each query of the Grafana dashboard and of the alert rules names metrics and labels that docs/use/metrics.md has and that
+// a server serves, with values that occur. The dashboard draws all metrics of Consign.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited())

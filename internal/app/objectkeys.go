@@ -62,7 +62,8 @@ func (a *App) unwrapped(ctx context.Context, command kms.Command, wrapped []byte
 		return nil, errors.New("unwrap does not return what wrap got")
 	}
 	err = a.DB.InTx(ctx, func(tx database.Tx) error {
-		if _, err := database.Exec(ctx, tx, "lock key of files", `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, objectKeySetting); err != nil {
+		if _, err := database.Exec(ctx, tx, "lock key of files", `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`,
+			objectKeySetting); err != nil {
 			return err
 		}
 		wrapped = nil

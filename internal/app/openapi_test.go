@@ -21,7 +21,8 @@ func TestOperationsListTheirStatuses(t *testing.T) {
 				if !strings.HasSuffix(path, "environment") {
 					want = append(want, full)
 				}
-				if operation.Security != nil && slices.ContainsFunc(*operation.Security, func(r openapi3.SecurityRequirement) bool { return len(r) > 0 }) {
+				if operation.Security != nil && slices.ContainsFunc(*operation.Security,
+					func(r openapi3.SecurityRequirement) bool { return len(r) > 0 }) {
 					want = append(want, "401")
 				}
 				if operation.RequestBody != nil {

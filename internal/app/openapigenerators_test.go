@@ -31,7 +31,8 @@ func TestExamplesMatchTheirSchemas(t *testing.T) {
 			side = openapi3.VisitAsRequest()
 		}
 		for name, e := range examples {
-			if err := media.Schema.Value.VisitJSON(e, side, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation(), openapi3.MultiErrors()); err != nil {
+			if err := media.Schema.Value.VisitJSON(e, side, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation(),
+				openapi3.MultiErrors()); err != nil {
 				t.Errorf("%s: %s does not match the schema: %v", where, name, err)
 			}
 		}

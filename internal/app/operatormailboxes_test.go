@@ -29,14 +29,17 @@ func TestMailboxesAreFound(t *testing.T) {
 	addPerson(t, s, "ann@example.com", "org.test", identity.RoleOrganizationAdmin, transfer.RoleTransferUse)
 	ann := signIn(s.Stranger().With("Host", "org.test"), "ann@example.com")
 	own := ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "sales-ann"}).Want(http.StatusCreated).String("uid")
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{MailboxGroups: identity.To(5)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test",
+		identity.LimitsChange{MailboxGroups: identity.To(5)}); err != nil {
 		t.Fatal(err)
 	}
-	group := ann.Post(s.Transfer+"/mailboxgroups", map[string]any{"name": "Sales", "vanityLink": "sales", "mailboxUids": []string{own}}).Want(http.StatusCreated).String("uid")
+	group := ann.Post(s.Transfer+"/mailboxgroups", map[string]any{"name": "Sales", "vanityLink": "sales", "mailboxUids": []string{own}}).Want(
+		http.StatusCreated).String("uid")
 	bob := s.SignUp("bob@example.com").Put(s.Transfer+"/mailbox", map[string]any{}).Want(http.StatusCreated).String("uid")
 	for query, want := range map[string]string{
-		"": group + " " + own, "?link=SALES-": own, "?link=sal%25": "", "?person=BOB@example.com": bob, "?person=" + own: own, "?person=nobody@example.com": "",
-		"?organization=org.test": group + " " + own, "?organization=nowhere.test": "",
+		"": group + " " + own, "?link=SALES-": own, "?link=sal%25": "", "?person=BOB@example.com": bob, "?person=" + own: own,
+		"?person=nobody@example.com": "",
+		"?organization=org.test":     group + " " + own, "?organization=nowhere.test": "",
 	} {
 		if got, _ := uids(t, olga, operatorMailboxes+query, "mailboxes"); strings.Join(got, " ") != want {
 			t.Errorf("%q finds %v, want %s", query, got, want)
@@ -47,13 +50,16 @@ func TestMailboxesAreFound(t *testing.T) {
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH p AS (
-			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), 'Many', 'en_US', 'UTC', now() FROM generate_series(1, 120) RETURNING uid
+			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), 'Many', 'en_US', 'UTC', now()
+				FROM generate_series(1, 120) RETURNING uid
 		), a AS (
-			INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', now() FROM p, identity.hosts h WHERE h.host = 'org.test'
+			INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', now() FROM p,
+				identity.hosts h WHERE h.host = 'org.test'
 		), m AS (
 			INSERT INTO transfer.mailboxes (person, created_at, updated_at) SELECT uid, now(), now() FROM p RETURNING person
 		)
-		INSERT INTO transfer.vanity_links (host_organization, link, mailbox) SELECT h.organization, 'many-' || person, person FROM m, identity.hosts h WHERE h.host = 'org.test'`); err != nil {
+		INSERT INTO transfer.vanity_links (host_organization, link, mailbox) SELECT h.organization, 'many-' || person, person FROM m,
+			identity.hosts h WHERE h.host = 'org.test'`); err != nil {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]int{"?link=many-": 120, "?organization=org.test": 122} {
@@ -65,8 +71,8 @@ func TestMailboxesAreFound(t *testing.T) {
 	}
 }
 
-// TestOperatorChangesMailbox: an operator sees the open reservations of strangers at a mailbox without who began them, ends one and then all,
-// and creates a mailbox for a person who has none.
+// TestOperatorChangesMailbox: an operator sees the open reservations of strangers at a mailbox without who began them, ends one and then
+// all, and creates a mailbox for a person who has none.
 func TestOperatorChangesMailbox(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -84,7 +90,8 @@ func TestOperatorChangesMailbox(t *testing.T) {
 	}
 	answer := olga.Get(at).Want(http.StatusOK)
 	answer.JSON(&before)
-	if before.Reservations != 3 || before.ReservationsBytes != 21 || len(before.Open) != 3 || strings.Contains(string(answer.Body), "sam@") || strings.Contains(string(answer.Body), "X-ray") {
+	if before.Reservations != 3 || before.ReservationsBytes != 21 || len(before.Open) != 3 || strings.Contains(string(answer.Body), "sam@") ||
+		strings.Contains(string(answer.Body), "X-ray") {
 		t.Errorf("the mailbox is %s", answer.Body)
 	}
 	if got := olga.Get(operatorMailboxes + "?link=ann").Want(http.StatusOK); got.Number("mailboxes.0.reservations") != 3 {

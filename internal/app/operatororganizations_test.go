@@ -37,8 +37,8 @@ func organizationAt(t *testing.T, olga *testkit.Person, host string) string {
 	return olga.Get(operatorOrganizations + "?organization=" + host).Want(http.StatusOK).String("organizations.0.uid")
 }
 
-// TestOrganizationsAreFound: an operator finds organizations by the beginning of a name or hostname, and by uid, hostname or the address of a
-// member, page by page.
+// TestOrganizationsAreFound: an operator finds organizations by the beginning of a name or hostname, and by uid, hostname or the address of
+// a member, page by page.
 func TestOrganizationsAreFound(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -49,8 +49,10 @@ func TestOrganizationsAreFound(t *testing.T) {
 	acme, bolt := organizationAt(t, olga, "acme.test"), organizationAt(t, olga, "bolt.test")
 	free := organizationAt(t, olga, "free")
 	for query, want := range map[string]string{
-		"?name=AC": acme, "?name=": strings.Join([]string{acme, bolt, free}, " "), "?name=a%25": "", "?name=a_": "", "?hostname=Ac": acme, "?hostname=old": acme, "?hostname=b": bolt,
-		"?hostname=cme": "", "?organization=ANN@example.com": acme, "?organization=" + bolt: bolt, "?organization=old.acme.test": acme, "?organization=nowhere.test": "",
+		"?name=AC": acme, "?name=": strings.Join([]string{acme, bolt, free}, " "), "?name=a%25": "", "?name=a_": "", "?hostname=Ac": acme,
+		"?hostname=old": acme, "?hostname=b": bolt,
+		"?hostname=cme": "", "?organization=ANN@example.com": acme, "?organization=" + bolt: bolt, "?organization=old.acme.test": acme,
+		"?organization=nowhere.test":     "",
 		"?organization=olga@example.com": "", "?organization=" + id.New[id.Organization]().String(): "",
 	} {
 		got, _ := uids(t, olga, operatorOrganizations+query, "organizations")
@@ -65,31 +67,37 @@ func TestOrganizationsAreFound(t *testing.T) {
 		}
 	}
 	first := olga.Get(operatorOrganizations + "?name=acme").Want(http.StatusOK)
-	if first.Number("organizations.0.members") != 1 || first.String("organizations.0.hostname") != "acme.test" || first.Value("organizations.0.free") != false || first.Value("organizations.0.serviceEnabled") != true {
+	if first.Number("organizations.0.members") != 1 || first.String("organizations.0.hostname") != "acme.test" ||
+		first.Value("organizations.0.free") != false || first.Value("organizations.0.serviceEnabled") != true {
 		t.Errorf("Acme is %s", first.Body)
 	}
-	for _, query := range []string{"?name=a&hostname=b", "?name=a&organization=b", "?after=x", "?name=%00", "?hostname=%ff", "?organization=a%0ab", "?name=" + strings.Repeat("x", 256)} {
+	for _, query := range []string{"?name=a&hostname=b", "?name=a&organization=b", "?after=x", "?name=%00", "?hostname=%ff",
+		"?organization=a%0ab", "?name=" + strings.Repeat("x", 256)} {
 		olga.Get(operatorOrganizations + query).WantError(fault.ErrInvalid)
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH o AS (
 			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at)
-			SELECT gen_random_uuid(), CASE WHEN n % 3 > 0 THEN 'Many ' || n % 2 END, 'en_US', 'UTC', now(), now() FROM generate_series(1, 180) n RETURNING uid, name
+			SELECT gen_random_uuid(), CASE WHEN n % 3 > 0 THEN 'Many ' || n % 2 END, 'en_US', 'UTC', now(), now() FROM generate_series(1, 180) n
+				RETURNING uid, name
 		), h AS (
 			INSERT INTO identity.hosts (host, organization, active, created_at)
 			SELECT a || '-many-' || uid || '.test', uid, a = 'x', now() FROM o, unnest(ARRAY['x', 'xx']) a WHERE name IS NOT NULL
 		), p AS (
-			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), 'Many', 'en_US', 'UTC', now() FROM o RETURNING uid
+			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), 'Many', 'en_US', 'UTC', now() FROM o
+				RETURNING uid
 		)
 		INSERT INTO identity.memberships (person, organization, roles, created_at)
-		SELECT p.uid, h.organization, '{}', now() - row_number() OVER () / 3 * interval '1 second' FROM p, identity.hosts h WHERE h.host = 'bolt.test'`); err != nil {
+		SELECT p.uid, h.organization, '{}', now() - row_number() OVER () / 3 * interval '1 second' FROM p, identity.hosts h
+			WHERE h.host = 'bolt.test'`); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		path, member string
 		items, pages int
 	}{
-		{"?name=many", "organizations", 120, 3}, {"", "organizations", 183, 4}, {"?hostname=x", "organizations", 120, 3}, {"/" + bolt + "/members", "members", 180, 4},
+		{"?name=many", "organizations", 120, 3}, {"", "organizations", 183, 4}, {"?hostname=x", "organizations", 120, 3},
+		{"/" + bolt + "/members", "members", 180, 4},
 	} {
 		got, pages := uids(t, olga, operatorOrganizations+c.path, c.member)
 		slices.Sort(got)
@@ -101,8 +109,8 @@ func TestOrganizationsAreFound(t *testing.T) {
 	olga.Get(operatorOrganizations + "/" + bolt + "/members?after=AAAAAAAAAAAAAAAAAAAAAAA").WantError(fault.ErrInvalid)
 }
 
-// TestOperatorChangesOrganization: an operator creates an organization, sets its profile, limitations, subscription, hostname and members. Each
-// needs a reason, which the audit has beside the operator.
+// TestOperatorChangesOrganization: an operator creates an organization, sets its profile, limitations, subscription, hostname and members.
+// Each needs a reason, which the audit has beside the operator.
 func TestOperatorChangesOrganization(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -116,12 +124,14 @@ func TestOperatorChangesOrganization(t *testing.T) {
 		olga.Post(operatorOrganizations, body).WantError(fault.ErrInvalid)
 	}
 	show := func() *testkit.Response { t.Helper(); return olga.Get(at).Want(http.StatusOK) }
-	if got := show(); got.String("profile.name") != "Acme" || got.String("profile.timeZone") != "Europe/Berlin" || got.Number("members") != 0 || got.Number("limitations.users") != 100 || got.String("ownLimits.0") != "users" {
+	if got := show(); got.String("profile.name") != "Acme" || got.String("profile.timeZone") != "Europe/Berlin" ||
+		got.Number("members") != 0 || got.Number("limitations.users") != 100 || got.String("ownLimits.0") != "users" {
 		t.Errorf("the new organization is %s", got.Body)
 	}
 
 	olga.Post(at+"/set", because("city", "Berlin", "externalUid", "crm-1", "globalSignature", "a=b\nc")).Want(http.StatusNoContent)
-	if got := show(); got.String("profile.city") != "Berlin" || got.String("externalUid") != "crm-1" || got.String("profile.globalSignature") != "a=b\nc" || got.String("profile.name") != "Acme" {
+	if got := show(); got.String("profile.city") != "Berlin" || got.String("externalUid") != "crm-1" ||
+		got.String("profile.globalSignature") != "a=b\nc" || got.String("profile.name") != "Acme" {
 		t.Errorf("after a change it is %s", got.Body)
 	}
 	olga.Post(at+"/set", because("city", "")).Want(http.StatusNoContent)
@@ -132,8 +142,11 @@ func TestOperatorChangesOrganization(t *testing.T) {
 		olga.Post(at+"/set", body).WantError(fault.ErrInvalid)
 	}
 
-	olga.Post(at+"/limits", because("users", 2, "transferVolumeGb", 1.5, "serviceEnabled", false, "changeHostname", "custom", "newTransferDrainRate", 0.25)).Want(http.StatusNoContent)
-	if got := show(); got.Number("limitations.users") != 2 || got.Number("limitations.transferVolumeGb") != 1.5 || got.Value("limitations.serviceEnabled") != false || got.Number("limitations.newTransferDrainRate") != 0.25 || len(got.Value("ownLimits").([]any)) != 5 {
+	olga.Post(at+"/limits", because("users", 2, "transferVolumeGb", 1.5, "serviceEnabled", false, "changeHostname", "custom",
+		"newTransferDrainRate", 0.25)).Want(http.StatusNoContent)
+	if got := show(); got.Number("limitations.users") != 2 || got.Number("limitations.transferVolumeGb") != 1.5 ||
+		got.Value("limitations.serviceEnabled") != false || got.Number("limitations.newTransferDrainRate") != 0.25 ||
+		len(got.Value("ownLimits").([]any)) != 5 {
 		t.Errorf("the limitations are %s", got.Body)
 	}
 	olga.Post(at+"/limits", because("serviceEnabled", nil, "users", nil)).Want(http.StatusNoContent)
@@ -142,18 +155,22 @@ func TestOperatorChangesOrganization(t *testing.T) {
 	}
 	s.SendUndocumented()
 	for _, body := range []any{
-		because(), because("users", -1), because("users", 1.5), because("users", "x"), because("serviceEnabled", 1), because("changeHostname", "any"), because("transferVolumeGb", 1e10), because("changeHostname", 3),
+		because(), because("users", -1), because("users", 1.5), because("users", "x"), because("serviceEnabled", 1),
+		because("changeHostname", "any"), because("transferVolumeGb", 1e10), because("changeHostname", 3),
 	} {
 		olga.Post(at+"/limits", body).WantError(fault.ErrInvalid)
 	}
 	olga.Post(operatorOrganizations+"/"+organizationAt(t, olga, "free")+"/limits", because("users", nil)).WantError(fault.ErrInvalid)
 
 	olga.Post(at+"/subscribe", because("domain", "skp", "product", "pro-100", "name", "Pro")).Want(http.StatusNoContent)
-	olga.Post(at+"/subscribe", because("domain", "skp", "product", "pro-100", "status", "cancelled", "expiresAt", "2030-01-01T00:00:00Z")).Want(http.StatusNoContent)
-	if got := show(); got.String("subscriptions.0.status") != "cancelled" || !strings.HasPrefix(got.String("subscriptions.0.expiresAt"), "2030-01-01") || len(got.Value("subscriptions").([]any)) != 1 {
+	olga.Post(at+"/subscribe", because("domain", "skp", "product", "pro-100", "status", "cancelled", "expiresAt",
+		"2030-01-01T00:00:00Z")).Want(http.StatusNoContent)
+	if got := show(); got.String("subscriptions.0.status") != "cancelled" ||
+		!strings.HasPrefix(got.String("subscriptions.0.expiresAt"), "2030-01-01") || len(got.Value("subscriptions").([]any)) != 1 {
 		t.Errorf("the subscriptions are %s", got.Body)
 	}
-	for _, body := range []any{because("domain", "x"), because("domain", "skp", "status", "x"), because("domain", "skp", "name", "Pro"), because("domain", "skp", "expiresAt", "soon")} {
+	for _, body := range []any{because("domain", "x"), because("domain", "skp", "status", "x"), because("domain", "skp", "name", "Pro"),
+		because("domain", "skp", "expiresAt", "soon")} {
 		olga.Post(at+"/subscribe", body).WantError(fault.ErrInvalid)
 	}
 
@@ -183,7 +200,8 @@ func TestOperatorChangesOrganization(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, action := range []string{"organization.create", "organization.set", "organization.limits", "organization.subscribe", "organization.host"} {
+	for _, action := range []string{"organization.create", "organization.set", "organization.limits", "organization.subscribe",
+		"organization.host"} {
 		entries, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: action})
 		if err != nil || len(entries) == 0 {
 			t.Fatalf("no entry %s (%v)", action, err)
@@ -194,8 +212,8 @@ func TestOperatorChangesOrganization(t *testing.T) {
 	}
 }
 
-// TestLimitsTakeValuesOnly: a limitation of a request takes the values that the document names. A word of the command line is none: "default"
-// would erase the organization's own limitation.
+// TestLimitsTakeValuesOnly: a limitation of a request takes the values that the document names. A word of the command line is none:
+// "default" would erase the organization's own limitation.
 func TestLimitsTakeValuesOnly(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -207,10 +225,12 @@ func TestLimitsTakeValuesOnly(t *testing.T) {
 		olga.Post(at+"/limits", because("changeHostname", value)).WantError(fault.ErrInvalid)
 	}
 	olga.Post(at+"/limits", because("users", 5, "changeHostname", "default")).WantError(fault.ErrInvalid)
-	for _, body := range []map[string]any{because("users", "default"), because("serviceEnabled", "off"), because("newTransferDrainRate", "1/60"), because("users", 1e20)} {
+	for _, body := range []map[string]any{because("users", "default"), because("serviceEnabled", "off"),
+		because("newTransferDrainRate", "1/60"), because("users", 1e20)} {
 		olga.Post(at+"/limits", body).WantError(fault.ErrInvalid)
 	}
-	if got := olga.Get(at).Want(http.StatusOK); got.String("limitations.changeHostname") != "custom" || len(got.Value("ownLimits").([]any)) != 2 {
+	if got := olga.Get(at).Want(http.StatusOK); got.String("limitations.changeHostname") != "custom" ||
+		len(got.Value("ownLimits").([]any)) != 2 {
 		t.Errorf("the limitations are %s", got.Body)
 	}
 }
@@ -245,7 +265,8 @@ func TestOperatorChangesMembers(t *testing.T) {
 	olga.Post(at+"/remove-member", because("person", "ann@example.com")).WantError(identity.ErrLastAdmin)
 	olga.Post(at+"/remove-member", because("person", "eve@example.com")).WantError(identity.ErrMemberNotFound)
 	list := olga.Get(at + "/members").Want(http.StatusOK)
-	if list.String("members.0.email") != "ann@example.com" || list.String("members.0.roles.0") != identity.RoleOrganizationAdmin || list.String("members.1.email") != "bob@example.com" {
+	if list.String("members.0.email") != "ann@example.com" || list.String("members.0.roles.0") != identity.RoleOrganizationAdmin ||
+		list.String("members.1.email") != "bob@example.com" {
 		t.Errorf("the members are %s", list.Body)
 	}
 
@@ -257,7 +278,8 @@ func TestOperatorChangesMembers(t *testing.T) {
 	bob.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "bob"}).Want(http.StatusCreated)
 	sendTo(s, "bob")
 	usage := olga.Get(at + "/usage").Want(http.StatusOK)
-	if usage.Number("mailboxes") != 1 || usage.Number("storedBytes") == 0 || usage.Number("transferBytes") == 0 || usage.Number("mailboxGroups") != 0 {
+	if usage.Number("mailboxes") != 1 || usage.Number("storedBytes") == 0 || usage.Number("transferBytes") == 0 ||
+		usage.Number("mailboxGroups") != 0 {
 		t.Errorf("the usage is %s", usage.Body)
 	}
 
@@ -320,7 +342,8 @@ func TestOrganizationIsChangedWhileItEnds(t *testing.T) {
 		at := operatorOrganizations + "/" + uid
 		var wait sync.WaitGroup
 		for path, body := range map[string]map[string]any{
-			"/limits": because("users", 5), "/subscribe": because("domain", "skp"), "/set": because("city", "Berlin"), "/host": because("hostname", uid+".test"),
+			"/limits": because("users", 5), "/subscribe": because("domain", "skp"), "/set": because("city", "Berlin"),
+			"/host": because("hostname", uid+".test"),
 		} {
 			wait.Go(func() {
 				if r := olga.Post(at+path, body); r.Status != http.StatusNoContent && r.Status != http.StatusNotFound {
@@ -333,7 +356,8 @@ func TestOrganizationIsChangedWhileItEnds(t *testing.T) {
 	}
 }
 
-// TestOperatorInvites: an operator creates an invitation for everybody who has its link, once for an Idempotency-Key, and Ann joins with it.
+// TestOperatorInvites: an operator creates an invitation for everybody who has its link, once for an Idempotency-Key, and Ann joins with
+// it.
 func TestOperatorInvites(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -346,7 +370,8 @@ func TestOperatorInvites(t *testing.T) {
 	if where := made.String("url"); !strings.HasSuffix(where, "/invitation/"+key) || made.Header.Get("Location") != where {
 		t.Errorf("the invitation is %s", made.Body)
 	}
-	if again := olga.With("Idempotency-Key", "invitation-1").Post(at+"/invitations", body).Want(http.StatusCreated); again.String("key") != key {
+	if again := olga.With("Idempotency-Key", "invitation-1").Post(at+"/invitations",
+		body).Want(http.StatusCreated); again.String("key") != key {
 		t.Error("the repeated request has made another invitation")
 	}
 	s.Stranger().Get(s.Identity + "/public/invitations/" + key).Want(http.StatusOK)
@@ -356,5 +381,6 @@ func TestOperatorInvites(t *testing.T) {
 	}
 	olga.Post(at+"/invitations", because("roles", []string{identity.RoleOrganizationAdmin})).WantError(identity.ErrSharedRoles)
 	olga.Post(at+"/invitations", map[string]any{}).WantError(fault.ErrInvalid)
-	olga.Post(operatorOrganizations+"/"+id.New[id.Organization]().String()+"/invitations", because()).WantError(identity.ErrOrganizationNotFound)
+	olga.Post(operatorOrganizations+"/"+id.New[id.Organization]().String()+"/invitations",
+		because()).WantError(identity.ErrOrganizationNotFound)
 }

@@ -69,7 +69,8 @@ func TestTransfersAreFound(t *testing.T) {
 		"?state=delivered&mailbox=bob@example.com": toBob,
 	})
 	report := olga.Get(operatorTransfers + "/" + toBob).Want(http.StatusOK)
-	if report.String("owner.email") != "bob@example.com" || report.Number("files") != 1 || report.Number("bytes") != 7 || report.String("sender.email") != "sam@example.com" {
+	if report.String("owner.email") != "bob@example.com" || report.Number("files") != 1 || report.Number("bytes") != 7 ||
+		report.String("sender.email") != "sam@example.com" {
 		t.Errorf("the transfer is %s", report.Body)
 	}
 	for _, secret := range []string{"X-ray", "x.bin"} {
@@ -80,7 +81,8 @@ func TestTransfersAreFound(t *testing.T) {
 		}
 	}
 	free := report.String("organization.uid")
-	expectTransfers(t, olga, map[string]string{"?organization=" + free: toBob + " " + strings.Join(toAnn, " "), "?organization=" + report.String("organization.uid") + "&state=accessed": ""})
+	expectTransfers(t, olga, map[string]string{"?organization=" + free: toBob + " " + strings.Join(toAnn, " "),
+		"?organization=" + report.String("organization.uid") + "&state=accessed": ""})
 	for _, query := range []string{"?state=lost", "?after=x", "?person=a&mailbox=b", "?after=AAAAAAAAAAAAAAAAAAAAAAA", "?person=%00"} {
 		olga.Get(operatorTransfers + query).WantError(fault.ErrInvalid)
 	}
@@ -110,12 +112,16 @@ func TestManyTransfersAreFound(t *testing.T) {
 	// Copies of it, some of the same time, each received by Ann.
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH r AS (
-			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-			SELECT gen_random_uuid(), 'mailbox', 'confirmed', (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, t.owner, t.limits_organization, 7, 'none', 1, 1, 1,
+			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
+				max_recipients, created_at, expires_at)
+			SELECT gen_random_uuid(), 'mailbox', 'confirmed', (lpad(to_hex(n), 8, '0') || '-0000-7000-8000-000000000000')::uuid, t.owner,
+				t.limits_organization, 7, 'none', 1, 1, 1,
 				t.created_at + (n / 3) * interval '1 second', t.expires_at FROM transfer.transfers t, generate_series(1, 2220) n RETURNING *
 		), t AS (
-			INSERT INTO transfer.transfers (uid, reservation, type, owner, sender_managed, limits_organization, delivery_notification, protection, object_count, total_bytes, created_at, expires_at)
-			SELECT transfer, uid, type, owner, false, limits_organization, false, 'none', 1, 1, created_at, expires_at + interval '7 days' FROM r RETURNING *
+			INSERT INTO transfer.transfers (uid, reservation, type, owner, sender_managed, limits_organization, delivery_notification, protection,
+				object_count, total_bytes, created_at, expires_at)
+			SELECT transfer, uid, type, owner, false, limits_organization, false, 'none', 1, 1, created_at, expires_at + interval '7 days' FROM r
+				RETURNING *
 		)
 		INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
 		SELECT gen_random_uuid(), uid, 1, 'to', owner, 'ann@example.com', sha256(uid::text::bytea), created_at FROM t`); err != nil {
@@ -137,8 +143,8 @@ func TestManyTransfersAreFound(t *testing.T) {
 	}
 }
 
-// TestOperatorChangesTransfer: an operator extends and revokes a transfer for a reason. The audit has both, and the sender does not see where
-// the operator was.
+// TestOperatorChangesTransfer: an operator extends and revokes a transfer for a reason. The audit has both, and the sender does not see
+// where the operator was.
 func TestOperatorChangesTransfer(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -150,12 +156,14 @@ func TestOperatorChangesTransfer(t *testing.T) {
 	ann.Put(reservation+"/objects/a/content", []byte("plans")).Want(http.StatusOK)
 	uid := ann.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 	at := operatorTransfers + "/" + uid
-	for _, body := range []any{map[string]any{"days": 30}, map[string]any{"reason": "x", "days": 0}, map[string]any{"reason": "x", "days": 3651}, map[string]any{"reason": "x", "days": 1}} {
+	for _, body := range []any{map[string]any{"days": 30}, map[string]any{"reason": "x", "days": 0},
+		map[string]any{"reason": "x", "days": 3651}, map[string]any{"reason": "x", "days": 1}} {
 		olga.Post(at+"/extend", body).WantError(fault.ErrInvalid)
 	}
 	olga.Post(at+"/extend", map[string]any{"reason": "ticket 7", "days": 30}).Want(http.StatusNoContent)
 	until, err := time.Parse(time.RFC3339, olga.Get(at).Want(http.StatusOK).String("expiresAt"))
-	if want := s.Clock.Now().Add(30 * 24 * time.Hour); err != nil || until.Before(want.Add(-time.Minute)) || until.After(want.Add(time.Minute)) {
+	if want := s.Clock.Now().Add(30 * 24 * time.Hour); err != nil || until.Before(want.Add(-time.Minute)) ||
+		until.After(want.Add(time.Minute)) {
 		t.Errorf("it expires at %v (%v)", until, err)
 	}
 	olga.Post(at+"/revoke", map[string]any{"reason": ""}).WantError(fault.ErrInvalid)
@@ -173,7 +181,8 @@ func TestOperatorChangesTransfer(t *testing.T) {
 	if olga.Get(at).Want(http.StatusOK).Value("hasReceipt") != false {
 		t.Error("the receipt was not erased")
 	}
-	olga.Post(operatorTransfers+"/"+id.New[id.Transfer]().String()+"/erase-receipt", map[string]any{"reason": "x"}).WantError(transfer.ErrNotFound)
+	olga.Post(operatorTransfers+"/"+id.New[id.Transfer]().String()+"/erase-receipt",
+		map[string]any{"reason": "x"}).WantError(transfer.ErrNotFound)
 	activity := ann.Get(s.Transfer + "/transfers/" + uid + "/activity").Want(http.StatusOK)
 	for _, a := range activity.Value("activity").([]any) {
 		if m := a.(map[string]any); (m["kind"] == "changed" || m["kind"] == "revoked") && m["addresses"] != nil {

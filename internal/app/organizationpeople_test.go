@@ -22,8 +22,8 @@ func peopleOf(t *testing.T, s *testkit.Server, host string) string {
 	return s.Identity + "/organizations/" + organizationOf(t, s, host) + "/people"
 }
 
-// TestAdministratorsSeeTheirPeople: an administrator finds members by name, address and reference, page by page, with their state, and nobody of
-// another organization.
+// TestAdministratorsSeeTheirPeople: an administrator finds members by name, address and reference, page by page, with their state, and
+// nobody of another organization.
 func TestAdministratorsSeeTheirPeople(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -39,11 +39,13 @@ func TestAdministratorsSeeTheirPeople(t *testing.T) {
 		own.ann.Get(at + query).Want(http.StatusOK).JSON(&body)
 		return body.People
 	}
-	if got := list("?search=WARD"); len(got) != 1 || got[0]["email"] != "bob@example.com" || got[0]["hasFactor"] != false || got[0]["verified"] != true || got[0]["sessions"] != 1.0 || got[0]["usedAt"] == nil {
+	if got := list("?search=WARD"); len(got) != 1 || got[0]["email"] != "bob@example.com" || got[0]["hasFactor"] != false ||
+		got[0]["verified"] != true || got[0]["sessions"] != 1.0 || got[0]["usedAt"] == nil {
 		t.Errorf("Bob is %v", got)
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
-		INSERT INTO identity.authenticators (uid, person, type, verified, secret, registered_at, updated_at) VALUES (gen_random_uuid(), $1, 'totp', true, '\x00', now(), now())`, bob); err != nil {
+		INSERT INTO identity.authenticators (uid, person, type, verified, secret, registered_at, updated_at) VALUES (gen_random_uuid(), $1,
+			'totp', true, '\x00', now(), now())`, bob); err != nil {
 		t.Fatal(err)
 	}
 	if got := list("?search=bob%40"); len(got) != 1 || got[0]["hasFactor"] != true {
@@ -54,16 +56,19 @@ func TestAdministratorsSeeTheirPeople(t *testing.T) {
 			t.Errorf("%q finds %v, want %d", query, got, want)
 		}
 	}
-	for _, query := range []string{"?after=x", "?after=AAAAAAAAAAAAAAAAAAAAAAA", "?search=%00", "?search=%ff", "?search=" + strings.Repeat("x", 300)} {
+	for _, query := range []string{"?after=x", "?after=AAAAAAAAAAAAAAAAAAAAAAA", "?search=%00", "?search=%ff",
+		"?search=" + strings.Repeat("x", 300)} {
 		own.ann.Get(at + query).WantError(fault.ErrInvalid)
 	}
 	// Many members, some of the same time, of whom one of the last is called Zoe.
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH p AS (
 			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
-			SELECT gen_random_uuid(), CASE WHEN n = 2100 THEN 'Zoe' ELSE 'Many' END, 'en_US', 'UTC', now() + (n / 3) * interval '1 second' FROM generate_series(1, 2100) n RETURNING uid, created_at
+			SELECT gen_random_uuid(), CASE WHEN n = 2100 THEN 'Zoe' ELSE 'Many' END, 'en_US', 'UTC', now() + (n / 3) * interval '1 second'
+				FROM generate_series(1, 2100) n RETURNING uid, created_at
 		)
-		INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', p.created_at FROM p, identity.hosts h WHERE h.host = 'org.test'`); err != nil {
+		INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', p.created_at FROM p,
+			identity.hosts h WHERE h.host = 'org.test'`); err != nil {
 		t.Fatal(err)
 	}
 	got, pages := uids(t, own.ann, at, "people")
@@ -88,7 +93,8 @@ func TestWhoSeesPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := func(scope string) *testkit.Person {
-		made := own.ann.As(own.ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{scope}}).Want(http.StatusCreated)
+		made := own.ann.As(own.ann.ID).Post(s.Identity+"/tokens",
+			map[string]any{"name": "program", "scopes": []string{scope}}).Want(http.StatusCreated)
 		return own.ann.As(made.String("token"))
 	}
 	reader, sender := program("organization:read"), program("transfers:send")
@@ -96,7 +102,8 @@ func TestWhoSeesPeople(t *testing.T) {
 		who  *testkit.Person
 		want *fault.Error
 	}{
-		{own.ann.As(""), token.ErrMissing}, {own.bob, identity.ErrRoleMissing}, {own.bob.As(mintAccess(t, s, "bob@example.com", func(*token.Claims) {})), identity.ErrRoleMissing},
+		{own.ann.As(""), token.ErrMissing}, {own.bob, identity.ErrRoleMissing},
+		{own.bob.As(mintAccess(t, s, "bob@example.com", func(*token.Claims) {})), identity.ErrRoleMissing},
 		{other.ann, identity.ErrNotMember}, {sender, token.ErrScope},
 	} {
 		c.who.Get(at).WantError(c.want)
@@ -112,15 +119,16 @@ func TestWhoSeesPeople(t *testing.T) {
 	other.bob.Get(s.Identity + "/profile").Want(http.StatusOK)
 }
 
-// TestAdministratorEndsSessions: all sessions and API tokens of the member end, and nobody else's. The member can sign in again. The audit of the
-// organization has it.
+// TestAdministratorEndsSessions: all sessions and API tokens of the member end, and nobody else's. The member can sign in again. The audit
+// of the organization has it.
 func TestAdministratorEndsSessions(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	own := addFirm(t, s, "org.test", "")
 	at := peopleOf(t, s, "org.test")
 	bob := own.bob.Get(s.Identity + "/profile").Want(http.StatusOK).String("uid")
-	program := own.bob.As(own.bob.As(own.bob.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated).String("token"))
+	program := own.bob.As(own.bob.As(own.bob.ID).Post(s.Identity+"/tokens",
+		map[string]any{"name": "program", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated).String("token"))
 	program.Get(s.Transfer + "/transfers").Want(http.StatusOK)
 	end := strings.TrimSuffix(at, "/people") + "/members/" + bob + "/end-sessions"
 	own.ann.Post(end, nil).Want(http.StatusNoContent)
@@ -141,7 +149,8 @@ func TestAdministratorEndsSessions(t *testing.T) {
 	}
 	for _, lines := range []*testkit.Response{
 		own.ann.Get(strings.TrimSuffix(at, "/people") + "/audit?action=session.end-all&format=jsonl").Want(http.StatusOK),
-		own.ann.With("Accept", "application/x-ndjson").Get(strings.TrimSuffix(at, "/people") + "/audit?action=session.end-all&person=" + bob).Want(http.StatusOK),
+		own.ann.With("Accept", "application/x-ndjson").Get(strings.TrimSuffix(at, "/people") + "/audit?action=session.end-all&person=" +
+			bob).Want(http.StatusOK),
 	} {
 		var entries []map[string]any
 		for decoder := json.NewDecoder(bytes.NewReader(lines.Body)); decoder.More(); {
@@ -151,7 +160,8 @@ func TestAdministratorEndsSessions(t *testing.T) {
 			}
 			entries = append(entries, e)
 		}
-		if len(entries) != 2 || entries[1]["action"] != "session.end-all" || bytes.Count(lines.Body, []byte("\n")) != 2 || strings.Contains(string(lines.Body), "127.0.0.1") {
+		if len(entries) != 2 || entries[1]["action"] != "session.end-all" || bytes.Count(lines.Body, []byte("\n")) != 2 ||
+			strings.Contains(string(lines.Body), "127.0.0.1") {
 			t.Errorf("as lines of JSON: %s", lines.Body)
 		}
 	}

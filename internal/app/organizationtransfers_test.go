@@ -29,7 +29,8 @@ func addFirm(t *testing.T, s *testkit.Server, host, prefix string) firm {
 	addPerson(t, s, prefix+"ann@example.com", host, identity.RoleOrganizationAdmin, transfer.RoleTransferUse)
 	addPerson(t, s, prefix+"bob@example.com", host, transfer.RoleTransferUse)
 	f := firm{at: s.Transfer + "/adminunit"}
-	f.ann, f.bob = signIn(s.Stranger().With("Host", host), prefix+"ann@example.com"), signIn(s.Stranger().With("Host", host), prefix+"bob@example.com")
+	f.ann, f.bob = signIn(s.Stranger().With("Host", host), prefix+"ann@example.com"),
+		signIn(s.Stranger().With("Host", host), prefix+"bob@example.com")
 	f.ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": prefix + "ann"}).Want(http.StatusCreated)
 	f.bob.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": prefix + "bob"}).Want(http.StatusCreated)
 	return f
@@ -45,15 +46,16 @@ func (f firm) receive(mailbox string) string {
 // sendFrom sends plans.pdf of 5 bytes to an address, and returns the uid of the transfer.
 func sendFrom(p *testkit.Person, address string) string {
 	s := p.Server
-	made := p.Post(s.Transfer+"/reservations", map[string]any{"subject": "Plans", "ttl": 7, "recipients": []map[string]any{{"email": address, "destinationType": "to"}}}).Want(http.StatusCreated)
+	made := p.Post(s.Transfer+"/reservations", map[string]any{"subject": "Plans", "ttl": 7,
+		"recipients": []map[string]any{{"email": address, "destinationType": "to"}}}).Want(http.StatusCreated)
 	reservation := s.Transfer + "/reservations/" + made.String("uid")
 	p.Post(reservation+"/objects", map[string]any{"clientId": "a", "name": "plans.pdf", "intendedSize": 5}).Want(http.StatusCreated)
 	p.Put(reservation+"/objects/a/content", []byte("plans")).Want(http.StatusOK)
 	return p.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 }
 
-// TestAdministratorsSeeTheirTransfers: an administrator finds what members have sent and received, by member and state, and nothing of another
-// organization, nor anything of the contents.
+// TestAdministratorsSeeTheirTransfers: an administrator finds what members have sent and received, by member and state, and nothing of
+// another organization, nor anything of the contents.
 func TestAdministratorsSeeTheirTransfers(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -66,8 +68,10 @@ func TestAdministratorsSeeTheirTransfers(t *testing.T) {
 	bob := own.bob.Get(s.Identity + "/profile").Want(http.StatusOK).String("uid")
 	stranger := other.bob.Get(s.Identity + "/profile").Want(http.StatusOK).String("uid")
 	for query, want := range map[string]string{
-		"": sent + " " + received, "?person=BOB@example.com": sent + " " + received, "?person=" + bob: sent + " " + received, "?person=ann@example.com": "",
-		"?person=obob@example.com": "", "?person=" + stranger: "", "?person=nobody@example.com": "", "?state=delivered": sent + " " + received, "?state=revoked&person=" + bob: "",
+		"": sent + " " + received, "?person=BOB@example.com": sent + " " + received, "?person=" + bob: sent + " " + received,
+		"?person=ann@example.com":  "",
+		"?person=obob@example.com": "", "?person=" + stranger: "", "?person=nobody@example.com": "", "?state=delivered": sent + " " + received,
+		"?state=revoked&person=" + bob: "",
 	} {
 		if got, _ := uids(t, own.ann, own.at+"/transfers"+query, "transfers"); strings.Join(got, " ") != want {
 			t.Errorf("%q finds %q, want %q", query, strings.Join(got, " "), want)
@@ -77,7 +81,8 @@ func TestAdministratorsSeeTheirTransfers(t *testing.T) {
 		own.ann.Get(own.at + "/transfers" + query).WantError(fault.ErrInvalid)
 	}
 	report := own.ann.Get(own.at + "/transfers/" + sent).Want(http.StatusOK)
-	if report.String("owner.email") != "bob@example.com" || report.String("recipients.0.email") != "oann@example.com" || report.Number("bytes") != 5 {
+	if report.String("owner.email") != "bob@example.com" || report.String("recipients.0.email") != "oann@example.com" ||
+		report.Number("bytes") != 5 {
 		t.Errorf("the transfer is %s", report.Body)
 	}
 	for _, secret := range []string{"X-ray", "x.bin", "Plans", "plans.pdf"} {
@@ -108,7 +113,8 @@ func TestAdministratorsSeeTheirTransfers(t *testing.T) {
 // organizationOf returns the uid of the organization at a host.
 func organizationOf(t *testing.T, s *testkit.Server, host string) (uid string) {
 	t.Helper()
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`, host).Scan(&uid); err != nil {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT organization::text FROM identity.hosts WHERE host = $1`,
+		host).Scan(&uid); err != nil {
 		t.Fatal(err)
 	}
 	return uid
@@ -127,7 +133,8 @@ func TestWhoSeesOrganizationLists(t *testing.T) {
 	addPerson(t, s, "fred@example.com", "localhost", identity.RoleOrganizationAdmin) // of the free organization
 	fred := signIn(s.Stranger(), "fred@example.com")
 	program := func(scope string) *testkit.Person {
-		made := own.ann.As(own.ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "program", "scopes": []string{scope}}).Want(http.StatusCreated)
+		made := own.ann.As(own.ann.ID).Post(s.Identity+"/tokens",
+			map[string]any{"name": "program", "scopes": []string{scope}}).Want(http.StatusCreated)
 		return own.ann.As(made.String("token"))
 	}
 	reader, sender := program("organization:read"), program("transfers:send")
@@ -160,8 +167,8 @@ func TestWhoSeesOrganizationLists(t *testing.T) {
 	}
 }
 
-// TestAdministratorChangesTransfer: an administrator extends a transfer as far as senders can, and revokes it. The organization's audit has who
-// did it and why. The sender sees that an administrator did it, but not from where.
+// TestAdministratorChangesTransfer: an administrator extends a transfer as far as senders can, and revokes it. The organization's audit has
+// who did it and why. The sender sees that an administrator did it, but not from where.
 func TestAdministratorChangesTransfer(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -169,13 +176,15 @@ func TestAdministratorChangesTransfer(t *testing.T) {
 	uid := sendFrom(own.bob, "sam@example.com")
 	at := own.at + "/transfers/" + uid
 	for _, body := range []any{
-		map[string]any{"days": 9}, map[string]any{"reason": "x", "days": 0}, map[string]any{"reason": "x", "days": 31}, map[string]any{"reason": "x", "days": 1},
+		map[string]any{"days": 9}, map[string]any{"reason": "x", "days": 0}, map[string]any{"reason": "x", "days": 31},
+		map[string]any{"reason": "x", "days": 1},
 	} {
 		own.ann.Post(at+"/extend", body).WantError(fault.ErrInvalid)
 	}
 	own.ann.Post(at+"/extend", map[string]any{"reason": "Bob is ill", "days": 30}).Want(http.StatusNoContent)
 	until, err := time.Parse(time.RFC3339, own.ann.Get(at).Want(http.StatusOK).String("expiresAt"))
-	if want := s.Clock.Now().Add(30 * 24 * time.Hour); err != nil || until.Before(want.Add(-time.Minute)) || until.After(want.Add(time.Minute)) {
+	if want := s.Clock.Now().Add(30 * 24 * time.Hour); err != nil || until.Before(want.Add(-time.Minute)) ||
+		until.After(want.Add(time.Minute)) {
 		t.Errorf("it expires at %v (%v)", until, err)
 	}
 	own.ann.Post(at+"/revoke", map[string]any{"reason": ""}).WantError(fault.ErrInvalid)
@@ -209,14 +218,15 @@ func TestAdministratorChangesTransfer(t *testing.T) {
 		}
 	}
 	// A server without the service for the organization extends nothing.
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{ServiceEnabled: identity.To(false)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test",
+		identity.LimitsChange{ServiceEnabled: identity.To(false)}); err != nil {
 		t.Fatal(err)
 	}
 	own.ann.Post(at+"/extend", map[string]any{"reason": "x", "days": 30}).WantError(transfer.ErrServiceDisabled)
 }
 
-// TestAdministratorsSeeTheirMailboxes: an administrator finds mailboxes of members by name, address and link, page by page, with their use, and
-// none of another organization.
+// TestAdministratorsSeeTheirMailboxes: an administrator finds mailboxes of members by name, address and link, page by page, with their use,
+// and none of another organization.
 func TestAdministratorsSeeTheirMailboxes(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -234,11 +244,14 @@ func TestAdministratorsSeeTheirMailboxes(t *testing.T) {
 		own.ann.Get(own.at + "/mailboxes" + query).Want(http.StatusOK).JSON(&body)
 		return body.Mailboxes
 	}
-	if got := list("?search=BOB"); len(got) != 1 || got[0]["email"] != "bob@example.com" || got[0]["link"] != "bob" || got[0]["unavailable"] != nil ||
-		got[0]["transfers"] != 1.0 || got[0]["bytes"] != 7.0 || got[0]["partly"] != false || got[0]["reservations"] != 1.0 || got[0]["receivedAt"] == nil || got[0]["uploadBytes"].(float64) < 19 {
+	if got := list("?search=BOB"); len(got) != 1 || got[0]["email"] != "bob@example.com" || got[0]["link"] != "bob" ||
+		got[0]["unavailable"] != nil ||
+		got[0]["transfers"] != 1.0 || got[0]["bytes"] != 7.0 || got[0]["partly"] != false || got[0]["reservations"] != 1.0 ||
+		got[0]["receivedAt"] == nil || got[0]["uploadBytes"].(float64) < 19 {
 		t.Errorf("Bob's mailbox is %v", got)
 	}
-	if got := list("?search=ann%40example"); len(got) != 1 || got[0]["unavailable"] != "absent" || got[0]["maxFiles"] != 3.0 || got[0]["receivedAt"] != nil {
+	if got := list("?search=ann%40example"); len(got) != 1 || got[0]["unavailable"] != "absent" || got[0]["maxFiles"] != 3.0 ||
+		got[0]["receivedAt"] != nil {
 		t.Errorf("Ann's mailbox is %v", got)
 	}
 	for query, want := range map[string]int{"": 2, "?search=example.com": 2, "?search=obob": 0, "?search=%25": 0, "?search=_": 0} {
@@ -253,18 +266,23 @@ func TestAdministratorsSeeTheirMailboxes(t *testing.T) {
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH p AS (
 			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
-			SELECT (lpad(to_hex(n), 8, '0') || '-ffff-7000-8000-000000000000')::uuid, CASE WHEN n = 2100 THEN 'Zoe' ELSE 'Many' END, 'en_US', 'UTC', now() FROM generate_series(1, 2100) n RETURNING uid, name
+			SELECT (lpad(to_hex(n), 8, '0') || '-ffff-7000-8000-000000000000')::uuid, CASE WHEN n = 2100 THEN 'Zoe' ELSE 'Many' END, 'en_US', 'UTC',
+				now() FROM generate_series(1, 2100) n RETURNING uid, name
 		), a AS (
-			INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', now() FROM p, identity.hosts h WHERE h.host = 'org.test' RETURNING person, organization
+			INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT p.uid, h.organization, '{}', now() FROM p,
+				identity.hosts h WHERE h.host = 'org.test' RETURNING person, organization
 		), m AS (
 			INSERT INTO transfer.mailboxes (person, created_at, updated_at) SELECT uid, now(), now() FROM p
 		), r AS (
-			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
+				max_recipients, created_at, expires_at)
 			SELECT gen_random_uuid(), 'mailbox', 'confirmed', gen_random_uuid(), p.uid, a.organization, 7, 'none', 1, 1, 1, now(), now()
 			FROM p JOIN a ON a.person = p.uid, generate_series(1, 600) WHERE p.name = 'Zoe' RETURNING *
 		)
-		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender_managed, limits_organization, delivery_notification, protection, object_count, total_bytes, created_at, expires_at)
-		SELECT transfer, uid, type, owner, false, limits_organization, false, 'none', 1, 10, created_at, now() + interval '7 days' FROM r`); err != nil {
+		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender_managed, limits_organization, delivery_notification, protection,
+			object_count, total_bytes, created_at, expires_at)
+		SELECT transfer, uid, type, owner, false, limits_organization, false, 'none', 1, 10, created_at, now() + interval '7 days'
+			FROM r`); err != nil {
 		t.Fatal(err)
 	}
 	got, pages := uids(t, own.ann, own.at+"/mailboxes", "mailboxes")
@@ -277,7 +295,8 @@ func TestAdministratorsSeeTheirMailboxes(t *testing.T) {
 	}
 	var second struct{ Next string }
 	own.ann.Get(own.at + "/mailboxes?search=zoe").Want(http.StatusOK).JSON(&second)
-	if got := list("?search=zoe&after=" + second.Next); len(got) != 1 || got[0]["partly"] != true || got[0]["transfers"] != 500.0 || got[0]["bytes"] != 5000.0 {
+	if got := list("?search=zoe&after=" + second.Next); len(got) != 1 || got[0]["partly"] != true || got[0]["transfers"] != 500.0 ||
+		got[0]["bytes"] != 5000.0 {
 		t.Errorf("Zoe's mailbox is %v", got)
 	}
 }

@@ -24,13 +24,14 @@ type usage struct {
 	StorageLimitBytes *int64
 }
 
-// TestUsageOverTime: the samples of an organization's days stay as they were, a day without a server is missing, and the present day is read at
-// once. Another organization changes nothing of it.
+// TestUsageOverTime: the samples of an organization's days stay as they were, a day without a server is missing, and the present day is
+// read at once. Another organization changes nothing of it.
 func TestUsageOverTime(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	own, other := addFirm(t, s, "org.test", ""), addFirm(t, s, "other.test", "o")
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test", identity.LimitsChange{StorageVolumeGB: identity.To(5.0)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "org.test",
+		identity.LimitsChange{StorageVolumeGB: identity.To(5.0)}); err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC).Sub(s.Clock.Now()))
@@ -46,7 +47,8 @@ func TestUsageOverTime(t *testing.T) {
 		own.ann.Get(own.at + "/usage").Want(http.StatusOK).JSON(&u)
 		return u
 	}
-	if u := read(); len(u.Days) != 1 || u.Days[0].Day != "2026-11-28" || u.Days[0].StoredBytes != 0 || len(u.Months) != 1 || u.Months[0].Month != "2026-11" || *u.StorageLimitBytes != 5e9 {
+	if u := read(); len(u.Days) != 1 || u.Days[0].Day != "2026-11-28" || u.Days[0].StoredBytes != 0 || len(u.Months) != 1 ||
+		u.Months[0].Month != "2026-11" || *u.StorageLimitBytes != 5e9 {
 		t.Errorf("of a new organization: %+v", u)
 	}
 	own.receive("bob")
@@ -62,7 +64,8 @@ func TestUsageOverTime(t *testing.T) {
 	sample()
 	s.Clock.Advance(24 * time.Hour)
 	second := read()
-	if len(second.Days) != 2 || second.Days[0].Day != "2026-11-28" || second.Days[0].StoredBytes != 2*first.StoredBytes || second.Days[1].StoredBytes != 2*first.StoredBytes {
+	if len(second.Days) != 2 || second.Days[0].Day != "2026-11-28" || second.Days[0].StoredBytes != 2*first.StoredBytes ||
+		second.Days[1].StoredBytes != 2*first.StoredBytes {
 		t.Errorf("a day later: %+v", second)
 	}
 	s.Clock.Advance(48 * time.Hour) // the 29th was not sampled
@@ -71,10 +74,12 @@ func TestUsageOverTime(t *testing.T) {
 	own.receive("ann")
 	own.receive("ann")
 	last := read()
-	if len(last.Days) != 2 || last.Days[0].MonthBytes != 2*first.MonthBytes || last.Days[1].Day != "2026-12-01" || last.Days[1].MonthBytes != 2*first.MonthBytes || last.Days[1].StoredBytes != 3*first.StoredBytes {
+	if len(last.Days) != 2 || last.Days[0].MonthBytes != 2*first.MonthBytes || last.Days[1].Day != "2026-12-01" ||
+		last.Days[1].MonthBytes != 2*first.MonthBytes || last.Days[1].StoredBytes != 3*first.StoredBytes {
 		t.Errorf("in the next month: %+v, the first day was %+v", last, first)
 	}
-	if len(last.Months) != 2 || last.Months[0].Month != "2026-11" || last.Months[0].Bytes != 2*first.MonthBytes || last.Months[1].Month != "2026-12" || last.Months[1].Bytes != 2*first.MonthBytes {
+	if len(last.Months) != 2 || last.Months[0].Month != "2026-11" || last.Months[0].Bytes != 2*first.MonthBytes ||
+		last.Months[1].Month != "2026-12" || last.Months[1].Bytes != 2*first.MonthBytes {
 		t.Errorf("months: %+v", last.Months)
 	}
 	sample()
@@ -114,7 +119,8 @@ func TestManyOrganizationsAreSampled(t *testing.T) {
 	s := testkit.New(t)
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH o AS (
-			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at) SELECT gen_random_uuid(), 'Many', 'en_US', 'UTC', now(), now() FROM generate_series(1, 2100) RETURNING uid
+			INSERT INTO identity.organizations (uid, name, locale, time_zone, created_at, updated_at) SELECT gen_random_uuid(), 'Many', 'en_US',
+				'UTC', now(), now() FROM generate_series(1, 2100) RETURNING uid
 		)
 		INSERT INTO transfer.stored_volumes (organization, bytes) SELECT uid, 5 FROM o`); err != nil {
 		t.Fatal(err)
@@ -123,7 +129,8 @@ func TestManyOrganizationsAreSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var n, sum int
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*), sum(stored) FROM transfer.volume_samples`).Scan(&n, &sum); err != nil || n != 2100 || sum != 10500 {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*), sum(stored) FROM transfer.volume_samples`).Scan(&n, &sum); err != nil ||
+		n != 2100 || sum != 10500 {
 		t.Errorf("%d samples with %d bytes (%v)", n, sum, err)
 	}
 }

@@ -129,7 +129,8 @@ func finish(t *testing.T, sam *testkit.Person, reservation string, data []byte) 
 	sam.Server.Clock.Advance(15 * time.Second)
 	ann := signIn(sam.Server.Stranger(), "ann@example.com")
 	got := ann.Get(sam.Server.Transfer + "/transfers/" + transfer).Want(http.StatusOK)
-	file := ann.Get(sam.Server.Transfer + "/transfers/" + transfer + "/objects/" + got.String("objects.0.uid") + "/content").Want(http.StatusOK)
+	file := ann.Get(sam.Server.Transfer + "/transfers/" + transfer + "/objects/" + got.String("objects.0.uid") + "/content").Want(
+		http.StatusOK)
 	if !bytes.Equal(file.Body, data) {
 		t.Error("the file differs from what was sent")
 	}

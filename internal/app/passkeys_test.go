@@ -63,7 +63,8 @@ func TestPasskeyHosts(t *testing.T) {
 	}
 	k.Origin = "http://acme.test:8443"
 	second := func() *testkit.Person {
-		first := at(acme).Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": testkit.Password}).Want(http.StatusOK)
+		first := at(acme).Post(s.Identity+"/auth/login",
+			map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": testkit.Password}).Want(http.StatusOK)
 		return at(acme).As(first.String("token"))
 	}
 	mfa := second()

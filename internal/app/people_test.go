@@ -53,7 +53,8 @@ func TestPeopleAreFound(t *testing.T) {
 		return l
 	}
 	for query, want := range map[string]string{
-		"": "ann@example.com anna@example.com olga@example.com zoe@example.com", "?search=AnN": "ann@example.com anna@example.com", "?search=ann%25": "", "?search=ann_": "",
+		"": "ann@example.com anna@example.com olga@example.com zoe@example.com", "?search=AnN": "ann@example.com anna@example.com",
+		"?search=ann%25": "", "?search=ann_": "",
 		"?by=name&search=OLG": "olga@example.com", "?by=name&search=zo": "zoe@example.com", "?search=nobody": "",
 	} {
 		if got := addresses(find(query)); got != want {
@@ -69,13 +70,15 @@ func TestPeopleAreFound(t *testing.T) {
 	if find("?search=zoe").People[0].Verified {
 		t.Error("Zoe's address is verified")
 	}
-	for _, query := range []string{"?search=%00", "?after=x", "?by=age", "?search=a&search=b", "?after=AAAAAAAAAAAAAAAAAAAAAAA", "?search=%ff"} {
+	for _, query := range []string{"?search=%00", "?after=x", "?by=age", "?search=a&search=b", "?after=AAAAAAAAAAAAAAAAAAAAAAA",
+		"?search=%ff"} {
 		olga.Get(people + query).WantError(fault.ErrInvalid)
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `
 		WITH p AS (INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
 			SELECT gen_random_uuid(), 'Many ' || n % 2, 'en_US', 'UTC', now() FROM generate_series(1, 120) n RETURNING uid)
-		INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, 'many-' || uid || '@example.com', true, now(), now() FROM p`); err != nil {
+		INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, 'many-' || uid || '@example.com', true,
+			now(), now() FROM p`); err != nil {
 		t.Fatal(err)
 	}
 	for _, by := range []string{"?search=many", "?by=name&search=many"} {
@@ -95,8 +98,8 @@ func TestPeopleAreFound(t *testing.T) {
 	}
 }
 
-// TestOperatorChangesPerson: an operator ends the sessions of a person, resets second factors, verifies an address, sets a limit and deletes
-// an account. Each needs a reason, which the audit has beside the operator.
+// TestOperatorChangesPerson: an operator ends the sessions of a person, resets second factors, verifies an address, sets a limit and
+// deletes an account. Each needs a reason, which the audit has beside the operator.
 func TestOperatorChangesPerson(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
@@ -128,7 +131,8 @@ func TestOperatorChangesPerson(t *testing.T) {
 	if r := show(at); len(r.Sessions) == 0 || len(r.Authenticators) != 2 || r.UploadVolumeBytes != nil {
 		t.Errorf("before: %+v", r)
 	}
-	for _, body := range []any{map[string]any{}, map[string]any{"reason": " "}, map[string]any{"reason": "a\nb"}, map[string]any{"reason": strings.Repeat("x", 501)}} {
+	for _, body := range []any{map[string]any{}, map[string]any{"reason": " "}, map[string]any{"reason": "a\nb"},
+		map[string]any{"reason": strings.Repeat("x", 501)}} {
 		olga.Post(at+"/end-sessions", body).WantError(fault.ErrInvalid)
 	}
 	olga.Post(at+"/reset-factors", because()).Want(http.StatusNoContent)
@@ -195,7 +199,8 @@ func TestOperatorExportsPerson(t *testing.T) {
 	}
 	own := export(ann.Get(s.Identity + "/profile/export"))
 	listed := export(olga.Post(people+"/"+uid+"/export", map[string]any{"reason": "request for access"}))
-	for text, content := range map[string]bool{"ann@example.com": false, `"ann"`: false, received: false, "X-ray": true, "x.bin": true, `"sha256"`: true} {
+	for text, content := range map[string]bool{"ann@example.com": false, `"ann"`: false, received: false, "X-ray": true, "x.bin": true,
+		`"sha256"`: true} {
 		if !strings.Contains(own, text) || strings.Contains(listed, text) == content {
 			t.Errorf("%q: the own export is %s, the operator's %s", text, own, listed)
 		}
@@ -216,13 +221,15 @@ func TestOperatorRegistersPerson(t *testing.T) {
 	body := map[string]any{"reason": "new colleague", "address": "Ann@Example.com", "name": "Ann"}
 	made := olga.Post(people, body).Want(http.StatusCreated)
 	at := people + "/" + made.String("uid")
-	if got := olga.Get(at).Want(http.StatusOK); !strings.HasSuffix(made.Header.Get("Location"), at) || got.String("emails.0.email") != "ann@example.com" || got.Value("emails.0.verified") != true {
+	if got := olga.Get(at).Want(http.StatusOK); !strings.HasSuffix(made.Header.Get("Location"), at) ||
+		got.String("emails.0.email") != "ann@example.com" || got.Value("emails.0.verified") != true {
 		t.Errorf("%s is %s", made.Header.Get("Location"), got.Body)
 	}
 	key := s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/")
 	s.Stranger().Post(s.Identity+"/auth/reset/"+key, nil).Want(http.StatusOK)
 	olga.Post(people, body).WantError(identity.ErrAddressInUse)
-	for _, bad := range []map[string]any{{"address": "bob@example.com"}, {"reason": "r"}, {"reason": "r", "address": "bob"}, {"reason": "r", "address": "bob@example.com", "locale": "xx"}} {
+	for _, bad := range []map[string]any{{"address": "bob@example.com"}, {"reason": "r"}, {"reason": "r", "address": "bob"},
+		{"reason": "r", "address": "bob@example.com", "locale": "xx"}} {
 		olga.Post(people, bad).WantError(fault.ErrInvalid)
 	}
 }

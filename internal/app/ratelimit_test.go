@@ -38,11 +38,13 @@ func TestGeneralBucket(t *testing.T) {
 			t.Fatalf("request %d: limit %d, remaining %d", i+1, limit, left)
 		}
 	}
-	for path, want := range map[string]*fault.Error{s.Identity + "/profile": fault.ErrOverloaded, s.Transfer + "/transfers": fault.ErrRateLimited} {
+	for path, want := range map[string]*fault.Error{s.Identity + "/profile": fault.ErrOverloaded,
+		s.Transfer + "/transfers": fault.ErrRateLimited} {
 		got := ann.Get(path).WantError(want)
 		checkError(t, "GET "+path, got)
 		if h := got.Header; number(h, "X-RateLimit-Limit") != 60 || number(h, "X-RateLimit-Remaining") != 0 || number(h, "Retry-After") != 1 {
-			t.Errorf("GET %s: limit %q, remaining %q, Retry-After %q", path, h.Get("X-RateLimit-Limit"), h.Get("X-RateLimit-Remaining"), h.Get("Retry-After"))
+			t.Errorf("GET %s: limit %q, remaining %q, Retry-After %q", path, h.Get("X-RateLimit-Limit"), h.Get("X-RateLimit-Remaining"),
+				h.Get("Retry-After"))
 		}
 	}
 	s.Clock.Advance(900 * time.Millisecond)
@@ -105,7 +107,8 @@ func TestAnonymousBuckets(t *testing.T) {
 	}
 	// A client with the cookie has its own bucket and gets no new cookie.
 	known := address.With("Cookie", "session="+value)
-	if got := known.Get(mailbox).Want(http.StatusNotFound); got.Header.Get("Set-Cookie") != "" || number(got.Header, "X-RateLimit-Remaining") != 59 {
+	if got := known.Get(mailbox).Want(http.StatusNotFound); got.Header.Get("Set-Cookie") != "" ||
+		number(got.Header, "X-RateLimit-Remaining") != 59 {
 		t.Errorf("with its cookie: remaining %q, Set-Cookie %q", got.Header.Get("X-RateLimit-Remaining"), got.Header.Get("Set-Cookie"))
 	}
 	if got := countAnswers(known, 60, "GET", mailbox); got[http.StatusNotFound] != 59 {
@@ -147,14 +150,16 @@ func TestAPITokenBucket(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, limited())
 	ann := s.SignUp("ann@example.com")
-	made := ann.As(ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "Archive", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	made := ann.As(ann.ID).Post(s.Identity+"/tokens",
+		map[string]any{"name": "Archive", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
 	program := s.Stranger().As(made.String("token"))
 	if got := countAnswers(program, 600, "GET", s.Transfer+"/transfers"); got[http.StatusOK] != 600 {
 		t.Errorf("600 requests: %v", got)
 	}
 	for path, status := range map[string]int{s.Transfer + "/transfers": http.StatusTooManyRequests, s.Identity + "/profile": 509} {
 		got := program.Get(path)
-		if h := got.Header; got.Status != status || number(h, "Retry-After") != 1 || number(h, "X-RateLimit-Limit") != 600 || number(h, "X-RateLimit-Remaining") != 0 {
+		if h := got.Header; got.Status != status || number(h, "Retry-After") != 1 || number(h, "X-RateLimit-Limit") != 600 ||
+			number(h, "X-RateLimit-Remaining") != 0 {
 			t.Errorf("GET %s with a full bucket: %d, %v", path, got.Status, h)
 		}
 	}
@@ -194,12 +199,14 @@ func TestRateLimitOff(t *testing.T) {
 	bob := s.SignUpUnconfirmed("bob@example.com")
 	verify := s.Identity + "/profile/emails/bob@example.com/verify"
 	bob.Post(verify, nil).Want(http.StatusNoContent)
-	if got := bob.Post(verify, nil).WantError(identity.ErrEmailTooOften); got.Status != http.StatusTooManyRequests || number(got.Header, "Retry-After") != 60 {
+	if got := bob.Post(verify, nil).WantError(identity.ErrEmailTooOften); got.Status != http.StatusTooManyRequests ||
+		number(got.Header, "Retry-After") != 60 {
 		t.Errorf("a verification too many: %d, Retry-After %q", got.Status, got.Header.Get("Retry-After"))
 	}
 	// A mailbox takes as many new transfers as the plan says.
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
-	if got := countAnswers(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 || got[http.StatusTooManyRequests] != 2 {
+	if got := countAnswers(s.Stranger(), 7, "POST", s.Transfer+"/public/mailbox/dr-ann"); got[http.StatusCreated] != 5 ||
+		got[http.StatusTooManyRequests] != 2 {
 		t.Errorf("7 new transfers: %v", got)
 	}
 	// Guesses at many accounts from one address.

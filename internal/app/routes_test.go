@@ -60,7 +60,8 @@ func TestOperationIDs(t *testing.T) {
 			for method, operation := range item.Operations() {
 				named := func(prefix string) bool { return strings.HasPrefix(operation.OperationID, prefix) }
 				allowed := prefixes[method]
-				if allowed != nil && !slices.ContainsFunc(allowed, named) || slices.ContainsFunc([]string{"read", "update", "remove", "describe"}, named) {
+				if allowed != nil && !slices.ContainsFunc(allowed, named) ||
+					slices.ContainsFunc([]string{"read", "update", "remove", "describe"}, named) {
 					t.Errorf("%s %s has the operationId %s", method, path, operation.OperationID)
 				}
 			}

@@ -19,13 +19,16 @@ var scopes = map[string][]string{
 	"mailbox:drop": {"POST /transfer/v2/public/mailbox/{key}"},
 	"transfers:read": {
 		"GET /id/v3/events", "GET /transfer/v2/mailbox/transfers",
-		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "GET /transfer/v2/transfers/{uid}/receipt", "GET /transfer/v2/transfers/{uid}/activity",
+		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "GET /transfer/v2/transfers/{uid}/receipt",
+		"GET /transfer/v2/transfers/{uid}/activity",
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 	},
 	"transfers:send": {
-		"POST /transfer/v2/reservations", "GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}", "DELETE /transfer/v2/reservations/{uid}",
-		"POST /transfer/v2/reservations/{uid}/confirm", "GET /transfer/v2/reservations/{uid}/receipt", "POST /transfer/v2/reservations/{uid}/objects",
+		"POST /transfer/v2/reservations", "GET /transfer/v2/reservations/{uid}", "PATCH /transfer/v2/reservations/{uid}",
+		"DELETE /transfer/v2/reservations/{uid}",
+		"POST /transfer/v2/reservations/{uid}/confirm", "GET /transfer/v2/reservations/{uid}/receipt",
+		"POST /transfer/v2/reservations/{uid}/objects",
 		"GET /transfer/v2/reservations/{uid}/objects/{clientId}", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}",
 		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/parts", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/parts",
 		"PUT /transfer/v2/reservations/{uid}/objects/{clientId}/parts/{number}",
@@ -33,25 +36,30 @@ var scopes = map[string][]string{
 		"POST /transfer/v2/reservations/{uid}/tus", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/tus", "DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"POST /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
-		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload", "GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"POST /transfer/v2/reservations/{uid}/uploads", "HEAD /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
+		"GET /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"PATCH /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"DELETE /transfer/v2/reservations/{uid}/objects/{clientId}/upload",
 		"DELETE /transfer/v2/transfers/{uid}",
 		"POST /transfer/v2/transfers/{uid}/recipients", "DELETE /transfer/v2/transfers/{uid}/recipients/{deliveryUid}",
 		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind",
 	},
-	"transfers:read+transfers:send": {"PATCH /transfer/v2/transfers/{uid}", "POST /transfer/v2/transfers/{uid}/forward"}, // no single scope opens it
+	// no single scope opens it
+	"transfers:read+transfers:send": {"PATCH /transfer/v2/transfers/{uid}", "POST /transfer/v2/transfers/{uid}/forward"},
 	"transfers:read transfers:send": {"GET /transfer/v2/usage"},
 	"mailbox:manage": {
-		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "DELETE /transfer/v2/mailbox", "PUT /transfer/v2/mailbox/picture", "DELETE /transfer/v2/mailbox/picture",
+		"GET /transfer/v2/mailbox", "PUT /transfer/v2/mailbox", "DELETE /transfer/v2/mailbox", "PUT /transfer/v2/mailbox/picture",
+		"DELETE /transfer/v2/mailbox/picture",
 		"GET /transfer/v2/mailbox/reservations", "DELETE /transfer/v2/mailbox/reservations/{uid}",
 	},
 	"organization:read organization:manage": {
 		"GET /id/v3/organizations/{uid}", "GET /id/v3/organizations/{uid}/profile", "GET /id/v3/organizations/{uid}/avatar",
-		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/audit", "GET /id/v3/organizations/{uid}/people", "GET /id/v3/organizations/{uid}/documents",
+		"GET /id/v3/organizations/{uid}/limits", "GET /id/v3/organizations/{uid}/uploadorigins", "GET /id/v3/organizations/{uid}/audit",
+		"GET /id/v3/organizations/{uid}/people", "GET /id/v3/organizations/{uid}/documents",
 		"GET /id/v3/organizations/{uid}/members", "GET /id/v3/organizations/{uid}/members/{person}", "GET /id/v3/organizations/{uid}/invitations",
 		"GET /transfer/v2/mailboxgroups", "GET /transfer/v2/mailboxgroups/{uid}", "GET /transfer/v2/adminunit",
-		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers", "GET /transfer/v2/adminunit/transfers/{uid}",
+		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers",
+		"GET /transfer/v2/adminunit/transfers/{uid}",
 	},
 	"webhooks": {
 		"GET /id/v3/webhooks", "POST /id/v3/webhooks", "GET /id/v3/webhooks/{uid}", "PUT /id/v3/webhooks/{uid}", "DELETE /id/v3/webhooks/{uid}",
@@ -61,12 +69,15 @@ var scopes = map[string][]string{
 	"organization:manage": {
 		"PUT /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
 		"PUT /id/v3/organizations/{uid}/theme", "PUT /id/v3/organizations/{uid}/uploadorigins", "DELETE /id/v3/organizations/{uid}/theme",
-		"PUT /id/v3/organizations/{uid}/members/{person}", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions", "DELETE /id/v3/organizations/{uid}/members/{person}",
+		"PUT /id/v3/organizations/{uid}/members/{person}", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions",
+		"DELETE /id/v3/organizations/{uid}/members/{person}",
 		"POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",
-		"POST /transfer/v2/mailboxgroups", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/adminunit",
+		"POST /transfer/v2/mailboxgroups", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
+		"PUT /transfer/v2/adminunit",
 	},
-	"transfers:read organization:read organization:manage":                                                     {"GET /id/v3/profile"},
-	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks": {"GET /transfer/v2/environment"},
+	"transfers:read organization:read organization:manage": {"GET /id/v3/profile"},
+	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks": {
+		"GET /transfer/v2/environment"},
 }
 
 // opening returns the scopes that open a route.
@@ -104,7 +115,8 @@ func TestScopes(t *testing.T) {
 		for scope, raw := range tokens {
 			got := present(t, s, r, path, caller{name: scope, token: raw})
 			result := code(got)
-			refused := slices.Contains(refusals, result) || r.Method == http.MethodHead && (got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden)
+			refused := slices.Contains(refusals, result) || r.Method == http.MethodHead &&
+				(got.Status == http.StatusUnauthorized || got.Status == http.StatusForbidden)
 			want := token.ErrNoScope.Code
 			if len(need) > 0 {
 				want = token.ErrScope.Code
@@ -120,7 +132,8 @@ func TestScopes(t *testing.T) {
 				}
 			case result != want:
 				t.Errorf("%s answers %s with %d, want %d", name, scope, result, want)
-			case want == token.ErrScope.Code && got.Header.Get("WWW-Authenticate") != `Bearer error="insufficient_scope", scope="`+strings.ReplaceAll(strings.Join(need, " "), "+", " ")+`"`:
+			case want == token.ErrScope.Code && got.Header.Get("WWW-Authenticate") != `Bearer error="insufficient_scope", scope="`+
+				strings.ReplaceAll(strings.Join(need, " "), "+", " ")+`"`:
 				t.Errorf("%s: WWW-Authenticate is %q", name, got.Header.Get("WWW-Authenticate"))
 			}
 		}

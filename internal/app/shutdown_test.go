@@ -31,11 +31,13 @@ const uploadsAtOnce = 64
 // beginUpload begins an upload. A first part is acknowledged, a second part is sent, and finish sends the rest.
 func beginUpload(t *testing.T, s *testkit.Server, n int) *pendingUpload {
 	t.Helper()
-	f := &pendingUpload{data: bytes.Repeat([]byte(fmt.Sprintf("upload %d ", n)), 50_000), body: newTap(), answer: make(chan *testkit.Response, 1)}
+	f := &pendingUpload{data: bytes.Repeat([]byte(fmt.Sprintf("upload %d ", n)), 50_000), body: newTap(),
+		answer: make(chan *testkit.Response, 1)}
 	f.sam, f.reservation = reserve(s.Stranger(), "dr-ann", len(f.data))
 	f.content = f.reservation + "/objects/a/content"
 	f.acknowledged = 100_000 + 100*n
-	f.sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", f.acknowledged-1, len(f.data))).Put(f.content, f.data[:f.acknowledged]).Want(http.StatusOK)
+	f.sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", f.acknowledged-1, len(f.data))).Put(f.content,
+		f.data[:f.acknowledged]).Want(http.StatusOK)
 	rest := f.data[f.acknowledged:]
 	go func() {
 		got, err := f.sam.With("Content-Range", contentRange(f.acknowledged, len(f.data))).With("Content-Length", strconv.Itoa(len(rest))).
@@ -132,7 +134,8 @@ func TestShutdownDelay(t *testing.T) {
 	if took := time.Since(began); took > delay {
 		t.Fatalf("it took %v until the server was not ready", took)
 	}
-	if status, closes, body := exchange(t, s, "GET "+s.Transfer+"/environment HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusOK || !closes {
+	if status, closes, body := exchange(t, s, "GET "+s.Transfer+"/environment HTTP/1.1\r\nHost: localhost\r\n\r\n"); status != http.StatusOK ||
+		!closes {
 		t.Errorf("answered %d, closes its connection: %t: %s", status, closes, body)
 	}
 	<-stopped

@@ -52,7 +52,8 @@ func certificate(t *testing.T) (chain, key string) {
 func TestOwnTLS(t *testing.T) {
 	t.Parallel()
 	chain, key := certificate(t)
-	s := testkit.New(t, testkit.Env("CONSIGN_TLS_CERT", chain), testkit.Env("CONSIGN_TLS_KEY", key), testkit.Env("CONSIGN_REQUIRE_HTTPS", "on"))
+	s := testkit.New(t, testkit.Env("CONSIGN_TLS_CERT", chain), testkit.Env("CONSIGN_TLS_KEY", key),
+		testkit.Env("CONSIGN_REQUIRE_HTTPS", "on"))
 	got := s.Stranger().Get(s.Transfer + "/environment").Want(http.StatusOK)
 	if hsts := got.Header.Get("Strict-Transport-Security"); hsts == "" {
 		t.Error("no HSTS over TLS")

@@ -158,7 +158,8 @@ func TestClientVanishes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Range: %s\r\nContent-Length: %d\r\n\r\n%s",
+	_, err = fmt.Fprintf(conn, "PUT %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Range: %s\r\nContent-Length: "+
+		"%d\r\n\r\n%s",
 		content, sam.Access, contentRange(0, len(data)), len(data), data[:400_000])
 	if err != nil {
 		t.Fatal(err)

@@ -19,8 +19,10 @@ func TestNames(t *testing.T) {
 	for _, c := range []struct{ in, want []string }{
 		{[]string{"plan.pdf", "Pläne/Brücke 1.pdf"}, []string{"plan.pdf", "Pläne/Brücke 1.pdf"}},
 		{[]string{"../../etc/passwd", `..\..\boot.ini`, "/etc/shadow", "a/./b//c"}, []string{"etc/passwd", "boot.ini", "etc/shadow", "a/b/c"}},
-		{[]string{`C:\Windows\x.dll`, "c:evil", "C:..", "D:E:x", "a/C:/b", `\\server\share\f`}, []string{"Windows/x.dll", "evil", "file", "x", "a/b", "server/share/f"}},
-		{[]string{"..", ".", "", "...", ".. ", " ", "a/.. /b"}, []string{"file", "file (2)", "file (3)", "file (4)", "file (5)", "file (6)", "a/b"}},
+		{[]string{`C:\Windows\x.dll`, "c:evil", "C:..", "D:E:x", "a/C:/b", `\\server\share\f`},
+			[]string{"Windows/x.dll", "evil", "file", "x", "a/b", "server/share/f"}},
+		{[]string{"..", ".", "", "...", ".. ", " ", "a/.. /b"},
+			[]string{"file", "file (2)", "file (3)", "file (4)", "file (5)", "file (6)", "a/b"}},
 		{[]string{"CON", "con.txt", "aux .h", "COM1", "com¹.x", "COM10", "nul/x", "LPT9.tar.gz", "console"},
 			[]string{"_CON", "_con.txt", "_aux .h", "_COM1", "_com¹.x", "COM10", "_nul/x", "_LPT9.tar.gz", "console"}},
 		{[]string{"a.txt", "a.txt", "A.TXT", "a.txt.", "a (2).txt"}, []string{"a.txt", "a (2).txt", "A (3).TXT", "a (2).txt.", "a (2) (2).txt"}},
@@ -102,9 +104,10 @@ func TestManyNames(t *testing.T) { // not parallel: it measures the memory of th
 		name func(i int) string
 		last string
 	}{
-		"equal":               {func(int) string { return "report.pdf" }, "report (10000).pdf"},
-		"folders in folders":  {func(i int) string { return strings.Repeat("d/", 500) + strconv.Itoa(i) }, strings.Repeat("d/", 63) + "9999"},
-		"folders of each own": {func(i int) string { return strconv.Itoa(i) + "/" + strings.Repeat("d/", 500) + "x" }, "9999/" + strings.Repeat("d/", 62) + "x"},
+		"equal":              {func(int) string { return "report.pdf" }, "report (10000).pdf"},
+		"folders in folders": {func(i int) string { return strings.Repeat("d/", 500) + strconv.Itoa(i) }, strings.Repeat("d/", 63) + "9999"},
+		"folders of each own": {func(i int) string { return strconv.Itoa(i) + "/" + strings.Repeat("d/", 500) + "x" },
+			"9999/" + strings.Repeat("d/", 62) + "x"},
 		"equal when cut": {func(i int) string { return strings.Repeat("a", 250) + strconv.Itoa(10_000+i/2) },
 			strings.Repeat("a", 248) + " (5001)"},
 	} {

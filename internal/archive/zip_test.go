@@ -69,7 +69,8 @@ func TestZip(t *testing.T) {
 		}
 	}
 	// The Reader reads the same bytes at any position, in pieces of any size.
-	if err := iotest.TestReader(z.Open(func(i int) (io.ReadSeekCloser, error) { return memory{bytes.NewReader(contents[i]), closed}, nil }), raw); err != nil {
+	if err := iotest.TestReader(z.Open(func(i int) (io.ReadSeekCloser, error) { return memory{bytes.NewReader(contents[i]), closed}, nil }),
+		raw); err != nil {
 		t.Error(err)
 	}
 }

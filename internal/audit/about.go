@@ -26,7 +26,8 @@ func ListAbout(ctx context.Context, q database.Querier, a About) ([]Record, erro
 		return `(SELECT ` + columns + ` FROM audit WHERE ` + condition + `
 			AND object = $2 AND action = ANY ($3) AND at >= $4 AND (at, id) < ($5, $6::bigint) ORDER BY at DESC, id DESC LIMIT $7)`
 	}
-	records, err := database.All[Record](ctx, q, "list audit", half("actor = $1")+` UNION ALL `+half("target = $1 AND actor IS DISTINCT FROM $1")+` ORDER BY at DESC, id DESC LIMIT $7`,
+	records, err := database.All[Record](ctx, q, "list audit",
+		half("actor = $1")+` UNION ALL `+half("target = $1 AND actor IS DISTINCT FROM $1")+` ORDER BY at DESC, id DESC LIMIT $7`,
 		a.Person, a.Object, a.Actions, a.Since, a.Before, a.BeforeID, a.Limit)
 	for i := range records {
 		records[i].At = records[i].At.UTC()

@@ -56,7 +56,8 @@ func TestListReturnsWhatWasAppended(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	full := audit.Entry{
-		Actor:  audit.Actor{Kind: audit.Operator, Person: id.New[id.Person](), Client: token.Client{Address: netip.MustParseAddr("2001:db8::7"), UserAgent: "curl/8"}},
+		Actor: audit.Actor{Kind: audit.Operator, Person: id.New[id.Person](),
+			Client: token.Client{Address: netip.MustParseAddr("2001:db8::7"), UserAgent: "curl/8"}},
 		Action: "member.remove", Object: id.New[id.Organization]().String(),
 		Target: id.New[id.Person](), Organization: id.New[id.Organization](),
 		Details: map[string]string{"roles": "Organization.Admin"},

@@ -73,7 +73,8 @@ func createPartition(ctx context.Context, db *database.DB, month time.Time) erro
 	return inTx(ctx, db, "create partition "+name,
 		"LOCK TABLE audit IN SHARE ROW EXCLUSIVE MODE",
 		fmt.Sprintf("CREATE TABLE %s (LIKE audit INCLUDING DEFAULTS INCLUDING CONSTRAINTS)", name),
-		fmt.Sprintf(`WITH moved AS (DELETE FROM audit_default WHERE at >= '%s' AND at < '%s' RETURNING *) INSERT INTO %s SELECT * FROM moved`, from, to, name),
+		fmt.Sprintf(`WITH moved AS (DELETE FROM audit_default WHERE at >= '%s' AND at < '%s' RETURNING *) INSERT INTO %s SELECT * FROM moved`,
+			from, to, name),
 		fmt.Sprintf("CREATE UNIQUE INDEX %[1]s_id_idx ON %[1]s (id)", name),
 		fmt.Sprintf("ALTER TABLE audit ATTACH PARTITION %s FOR VALUES FROM ('%s') TO ('%s')", name, from, to))
 }

@@ -88,7 +88,8 @@ func (p *Program) Command() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError(fmt.Sprintf("%v\nusage: %s", err, c.UseLine()))
 	})
-	root.AddCommand(p.loginCommand(), p.logoutCommand(), p.sendCommand(), p.resumeCommand(), p.receiveCommand(), p.listCommand(), p.showCommand(),
+	root.AddCommand(p.loginCommand(), p.logoutCommand(), p.sendCommand(), p.resumeCommand(), p.receiveCommand(), p.listCommand(),
+		p.showCommand(),
 		p.downloadCommand(), p.extendCommand(), p.revokeCommand(), p.tokenCommand(), p.verifyCommand())
 	root.AddCommand(p.Others...)
 	return root
@@ -107,7 +108,8 @@ func (p *Program) Names() []string {
 
 // online adds the flags of commands that talk to a server.
 func (p *Program) online(c *cobra.Command, patience time.Duration) *cobra.Command {
-	c.Flags().StringVar(&p.server, "server", "", "address of the server, as https://files.example.com; default: $CONSIGN_SERVER, or the last login")
+	c.Flags().StringVar(&p.server, "server", "",
+		"address of the server, as https://files.example.com; default: $CONSIGN_SERVER, or the last login")
 	c.Flags().BoolVar(&p.json, "json", false, "print JSON, one value a line")
 	chosen := c.Flags().Duration("patience", patience, "how long to try again when the server or the network fails")
 	c.PreRun = func(*cobra.Command, []string) { p.patience = *chosen } // commands have different defaults

@@ -162,7 +162,8 @@ func TestSendAndReceive(t *testing.T) {
 		if strings.Contains(name, "..") && !strings.Contains(name, "..-..-The-project ") {
 			t.Errorf("a directory %q", name)
 		}
-		if !strings.HasSuffix(name, "/project/big.bin") && !strings.HasSuffix(name, "/project/sub/empty") && !strings.HasSuffix(name, "/stream.txt") {
+		if !strings.HasSuffix(name, "/project/big.bin") && !strings.HasSuffix(name, "/project/sub/empty") &&
+			!strings.HasSuffix(name, "/stream.txt") {
 			t.Errorf("received %s", name)
 		}
 		if strings.HasSuffix(name, "big.bin") && content != string(big) {
@@ -280,7 +281,8 @@ func TestLogin(t *testing.T) {
 	s, person, url := ann(t)
 	desk := newDesk(t)
 	var stderr output.Buffer
-	p := &cli.Program{Name: "consign", Version: "test", Environ: desk.environ, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr}
+	p := &cli.Program{Name: "consign", Version: "test", Environ: desk.environ, Stdin: strings.NewReader(""), Stdout: io.Discard,
+		Stderr: &stderr}
 	done := make(chan error, 1)
 	go func() { done <- p.Run(t.Context(), []string{"login", url}) }()
 	code := regexp.MustCompile(`[A-Z]{4}-[A-Z]{4}`)

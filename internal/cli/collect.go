@@ -104,7 +104,8 @@ func (s source) changed() error {
 		return err
 	}
 	if info.Size() != s.Size {
-		return localError("%s has changed since its upload began: it had %d bytes and has %d; --restart begins again", s.Path, s.Size, info.Size())
+		return localError("%s has changed since its upload began: it had %d bytes and has %d; --restart begins again", s.Path, s.Size,
+			info.Size())
 	}
 	return nil
 }

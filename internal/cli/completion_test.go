@@ -14,7 +14,8 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("the completion for %s: %.200s", shell, out)
 		}
 	}
-	for _, c := range [][]string{{"__complete", "se", "send"}, {"__complete", "send", "--protection", "p", "password"}, {"__complete", "token", "create", "--scope", "tr", "transfers:read"},
+	for _, c := range [][]string{{"__complete", "se", "send"}, {"__complete", "send", "--protection", "p", "password"},
+		{"__complete", "token", "create", "--scope", "tr", "transfers:read"},
 		{"__complete", "receive", "--wa", "--watch"}} {
 		if out := d.do(c[:len(c)-1]...); !strings.Contains(out, c[len(c)-1]) {
 			t.Errorf("%v gives %s", c, out)

@@ -117,7 +117,8 @@ func protected(server string) error {
 	if err != nil {
 		return err
 	}
-	if host := u.Hostname(); u.Scheme == "https" || host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") || strings.HasSuffix(host, ".localhost") {
+	if host := u.Hostname(); u.Scheme == "https" || host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.") ||
+		strings.HasSuffix(host, ".localhost") {
 		return nil
 	}
 	return usageError(server + " is not encrypted: use https://")

@@ -12,7 +12,8 @@ func TestMailboxThatAsks(t *testing.T) {
 	s, person, url := ann(t)
 	person.Put(s.Transfer+"/mailbox", map[string]any{
 		"vanityLink": "dr-ann", "maxFileSizeMb": 1, "verifySender": true,
-		"fieldsSchema": map[string]any{"type": "object", "title": "About", "properties": map[string]any{"case": map[string]any{"type": "string", "title": "Case number"}}, "required": []string{"case"}},
+		"fieldsSchema": map[string]any{"type": "object", "title": "About",
+			"properties": map[string]any{"case": map[string]any{"type": "string", "title": "Case number"}}, "required": []string{"case"}},
 	}).Want(http.StatusOK)
 	sam := newDesk(t)
 	small, large := sam.write("small.bin", random(10, 1)), sam.write("large.bin", random(1_000_001, 2))

@@ -14,8 +14,10 @@ import (
 // names that a terminal shows as they are.
 func TestSafeNames(t *testing.T) {
 	t.Parallel()
-	hostile := []string{"../../etc/passwd", "/etc/passwd", `..\..\x`, `C:\x`, "a\x00b", "\x1b]0;t\a", ".bashrc", ".ssh/authorized_keys", "...", "", "\xff", "a/../../b", "./.x",
-		"transfer.json", "TRANSFER.JSON", "CON", "con.txt", "x\u202egpj.exe", strings.Repeat("ü", 300), "same", "same", "Same", "dir/file", "dir", " . /x", "//.profile", `\.profile`, "./.profile", "C:.profile"}
+	hostile := []string{"../../etc/passwd", "/etc/passwd", `..\..\x`, `C:\x`, "a\x00b", "\x1b]0;t\a", ".bashrc", ".ssh/authorized_keys", "...",
+		"", "\xff", "a/../../b", "./.x",
+		"transfer.json", "TRANSFER.JSON", "CON", "con.txt", "x\u202egpj.exe", strings.Repeat("ü", 300), "same", "same", "Same", "dir/file", "dir",
+		" . /x", "//.profile", `\.profile`, "./.profile", "C:.profile"}
 	var objects []client.Object
 	for _, name := range hostile {
 		objects = append(objects, client.Object{UID: "01a208b1-233b-70e0-8c5d-770ad546c297", Name: name})

@@ -304,7 +304,8 @@ func (r *receiver) describe(t transferapi.Transfer, dir string, objects []client
 	for i, o := range objects {
 		files = append(files, file{o.Name, names[i], o.Size, o.SHA256})
 	}
-	raw, err := json.MarshalIndent(map[string]any{"transfer": t.UID, "sender": t.Sender, "subject": t.Subject, "message": t.Message, "answers": t.Answers,
+	raw, err := json.MarshalIndent(map[string]any{"transfer": t.UID, "sender": t.Sender, "subject": t.Subject, "message": t.Message,
+		"answers":   t.Answers,
 		"createdAt": t.CreatedAt, "files": files}, "", "  ")
 	if err != nil {
 		return err

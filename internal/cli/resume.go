@@ -79,7 +79,8 @@ func (p *Program) printSendings(all []*sending) error {
 			}
 		}
 		if p.json {
-			if err := p.emit(map[string]any{"send": s.ID, "server": s.Server, "began": s.Began, "to": s.To, "files": s.Files, "size": total, "sent": sent}); err != nil {
+			if err := p.emit(map[string]any{"send": s.ID, "server": s.Server, "began": s.Began, "to": s.To, "files": s.Files, "size": total,
+				"sent": sent}); err != nil {
 				return err
 			}
 		}

@@ -99,8 +99,9 @@ func (p *Program) skipped(path, why string) { p.notice()("skipped %s: %s", path,
 
 // reserve makes the reservation.
 func (p *Program) reserve(ctx context.Context, c *client.Client, s *sending, f *sendFlags) error {
-	d := client.Delivery{Mailbox: f.recipients.mailbox, SenderName: f.senderName, SenderEmail: f.senderEmail, Subject: f.subject, Message: f.message,
-		Fields: f.answers, TTL: f.expires, Password: f.password}
+	d := client.Delivery{Mailbox: f.recipients.mailbox, SenderName: f.senderName, SenderEmail: f.senderEmail, Subject: f.subject,
+		Message: f.message,
+		Fields:  f.answers, TTL: f.expires, Password: f.password}
 	if d.Password == "-" {
 		typed, err := p.ask("Password for the recipients:", true, "--password - needs a terminal")
 		if err != nil {

@@ -59,7 +59,8 @@ An interrupted send continues with the same command, or with resume, for 48 hour
 	flags.StringVar(&f.name, "name", "", "name of the single file, for the recipient")
 	flags.BoolVar(&f.restart, "restart", false, "do not continue an interrupted send, begin again")
 	p.uploadFlags(c, f)
-	_ = c.RegisterFlagCompletionFunc("protection", cobra.FixedCompletions([]string{"none", "password", "recipientAuthentication"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("protection", cobra.FixedCompletions([]string{"none", "password", "recipientAuthentication"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return p.online(c, 10*time.Minute)
 }
 

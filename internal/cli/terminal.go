@@ -124,7 +124,8 @@ type progress struct {
 
 func (p *Program) progress(verb string, total int64) *progress {
 	_, bar := terminal(p.Stderr)
-	g := &progress{p: p, verb: verb, total: total, bar: bar, held: map[int]int64{}, started: time.Now(), drawn: time.Now(), tick: 10 * time.Second}
+	g := &progress{p: p, verb: verb, total: total, bar: bar, held: map[int]int64{}, started: time.Now(), drawn: time.Now(),
+		tick: 10 * time.Second}
 	if bar {
 		g.tick = 100 * time.Millisecond
 	}

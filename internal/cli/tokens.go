@@ -28,34 +28,35 @@ func (p *Program) tokenCommand() *cobra.Command {
 }
 
 func (p *Program) tokenList() *cobra.Command {
-	c := &cobra.Command{Use: "list [flags]", Short: "List your API tokens", Args: args(cobra.NoArgs), RunE: func(c *cobra.Command, _ []string) error {
-		client, err := p.session(c.Context())
-		if err != nil {
-			return err
-		}
-		list, err := client.Identity.ListAPITokens(c.Context(), &identityapi.ListAPITokensParams{}, client.IDToken)
-		if err != nil {
-			return err
-		}
-		rows := [][]string{{"TOKEN", "NAME", "SCOPES", "EXPIRES", "LAST USED"}}
-		for _, t := range list.Tokens {
-			if p.json {
-				if err := p.emit(t); err != nil {
-					return err
+	c := &cobra.Command{Use: "list [flags]", Short: "List your API tokens", Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := p.session(c.Context())
+			if err != nil {
+				return err
+			}
+			list, err := client.Identity.ListAPITokens(c.Context(), &identityapi.ListAPITokensParams{}, client.IDToken)
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"TOKEN", "NAME", "SCOPES", "EXPIRES", "LAST USED"}}
+			for _, t := range list.Tokens {
+				if p.json {
+					if err := p.emit(t); err != nil {
+						return err
+					}
+					continue
 				}
-				continue
+				used := "never"
+				if t.LastUsedTimestamp != nil {
+					used = *t.LastUsedTimestamp
+				}
+				rows = append(rows, []string{t.UID.String(), t.Name, scopes(t.Scopes), t.ExpirationTimestamp.Local().Format("2006-01-02"), used})
 			}
-			used := "never"
-			if t.LastUsedTimestamp != nil {
-				used = *t.LastUsedTimestamp
+			if p.json {
+				return nil
 			}
-			rows = append(rows, []string{t.UID.String(), t.Name, scopes(t.Scopes), t.ExpirationTimestamp.Local().Format("2006-01-02"), used})
-		}
-		if p.json {
-			return nil
-		}
-		return p.table(rows)
-	}}
+			return p.table(rows)
+		}}
 	return p.online(c, shortPatience)
 }
 
@@ -108,8 +109,9 @@ organization:read, organization:manage, webhooks. The server may ask for your pa
 	c.Flags().StringSliceVar(&wanted, "scope", nil, "what the token may do; can be repeated")
 	c.Flags().StringSliceVar(&mailboxes, "mailbox", nil, "for mailbox:drop: link name or uid of a mailbox; can be repeated")
 	c.Flags().IntVar(&days, "days", 90, "days until it expires, up to 366")
-	_ = c.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions([]string{"mailbox:drop", "transfers:read", "transfers:send", "mailbox:manage",
-		"organization:read", "organization:manage", "webhooks"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("scope", cobra.FixedCompletions(
+		[]string{"mailbox:drop", "transfers:read", "transfers:send", "mailbox:manage",
+			"organization:read", "organization:manage", "webhooks"}, cobra.ShellCompDirectiveNoFileComp))
 	return p.online(c, shortPatience)
 }
 
@@ -137,7 +139,8 @@ func (p *Program) createToken(ctx context.Context, body identityapi.NewAPIToken)
 	if p.json {
 		return p.emit(token)
 	}
-	p.notice()("API token %s, %s, until %s. It is not shown again:", token.UID, scopes(token.Scopes), token.ExpirationTimestamp.Format("2006-01-02"))
+	p.notice()("API token %s, %s, until %s. It is not shown again:", token.UID, scopes(token.Scopes),
+		token.ExpirationTimestamp.Format("2006-01-02"))
 	_, err = fmt.Fprintln(p.Stdout, token.Token)
 	return err
 }

@@ -53,7 +53,8 @@ func (p *Program) listCommand() *cobra.Command {
 	c.Flags().StringVar(&search, "search", "", "text in subject, names or addresses")
 	c.Flags().StringVar(&filter, "filter", "", "new, open, expired or pinned")
 	c.Flags().IntVar(&limit, "limit", 50, "most transfers to list; 0 for all")
-	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"new", "open", "expired", "pinned"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions([]string{"new", "open", "expired", "pinned"},
+		cobra.ShellCompDirectiveNoFileComp))
 	return p.online(c, shortPatience)
 }
 
@@ -164,7 +165,8 @@ func (p *Program) showTransfer(t transferapi.Transfer) error {
 	for _, r := range t.Recipients {
 		rows = append(rows, []string{"to", string(r.Email) + downloaded(r, local)})
 	}
-	rows = append(rows, []string{"protection", string(t.Protection)}, []string{"created", local(&t.CreatedAt)}, []string{"expires", local(&t.ExpiresAt)},
+	rows = append(rows, []string{"protection", string(t.Protection)}, []string{"created", local(&t.CreatedAt)},
+		[]string{"expires", local(&t.ExpiresAt)},
 		[]string{"link", text(t.Link)}, []string{"message", text(t.Message)})
 	if t.Answers != nil {
 		for _, a := range *t.Answers {
@@ -347,7 +349,8 @@ func (p *Program) openTransfer(ctx context.Context, what, password string) (*cli
 }
 
 // downloadObject downloads one file, unless it is there.
-func (p *Program) downloadObject(ctx context.Context, c *client.Client, root *os.Root, name string, o client.Object, options client.DownloadOptions) error {
+func (p *Program) downloadObject(ctx context.Context, c *client.Client, root *os.Root, name string, o client.Object,
+	options client.DownloadOptions) error {
 	if f, err := root.Open(name); err == nil {
 		defer f.Close()
 		if sum, n, err := hashOf(f); err != nil || n != o.Size || sum != o.SHA256 {
@@ -370,7 +373,8 @@ func (p *Program) downloadObject(ctx context.Context, c *client.Client, root *os
 
 func (p *Program) downloadedFile(root *os.Root, name string, o client.Object, remark string) error {
 	if p.json {
-		return p.emit(map[string]any{"object": o.UID, "name": o.Name, "path": root.Name() + string(os.PathSeparator) + name, "size": o.Size, "sha256": o.SHA256})
+		return p.emit(map[string]any{"object": o.UID, "name": o.Name, "path": root.Name() + string(os.PathSeparator) + name, "size": o.Size,
+			"sha256": o.SHA256})
 	}
 	_, err := fmt.Fprintln(p.Stdout, strings.TrimSpace(printable(name)+" "+remark))
 	return err

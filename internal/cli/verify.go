@@ -92,7 +92,8 @@ func (p *Program) verify(paths, keys, witnesses []string, tsaCert string) error 
 func pinned(keys, witnesses []string) (proof.Policy, error) {
 	var policy proof.Policy
 	if len(keys) == 0 {
-		return policy, usageError("verify: --key is missing: the key of the log that you trust, or a file with it (consign log key, or /log/keys of the server)")
+		return policy, usageError("verify: --key is missing: the key of the log that you trust, or a file with it (consign log key, or " +
+			"/log/keys of the server)")
 	}
 	for _, k := range keys {
 		lines := []string{k}
@@ -169,7 +170,8 @@ func judge(file []byte, paths []string, policy proof.Policy, roots *x509.CertPoo
 		v.Error = err.Error()
 		return v, nil
 	}
-	v.Valid, v.Log, v.Index, v.Size, v.SignedBy, v.TimeStamp = true, checked.Origin, checked.Index, checked.N, checked.SignedBy, len(checked.Extra) > 0
+	v.Valid, v.Log, v.Index, v.Size, v.SignedBy, v.TimeStamp = true, checked.Origin, checked.Index, checked.N, checked.SignedBy,
+		len(checked.Extra) > 0
 	for _, c := range checked.Cosignatures {
 		v.Witnesses = append(v.Witnesses, c.Witness+" "+c.At.Format("2006-01-02T15:04:05Z"))
 	}
@@ -237,7 +239,8 @@ func (v verdict) print(w io.Writer) error {
 		for _, l := range v.Statement {
 			fmt.Fprintf(&b, "%-15s %s\n", l.Name, l.Value)
 		}
-		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size, strings.Join(v.SignedBy, ", "))
+		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size,
+			strings.Join(v.SignedBy, ", "))
 		for _, s := range v.Witnesses {
 			fmt.Fprintf(&b, "Witness: %s\n", s)
 		}
@@ -247,7 +250,8 @@ func (v verdict) print(w io.Writer) error {
 		case v.TimeStamp:
 			b.WriteString("It has a time stamp, which was not checked: --tsa-cert FILE with the certificate of the service checks it.\n")
 		}
-		b.WriteString("It proves what the server recorded. It does not prove who sat at the keyboard; the times are those of the server's clock.\n")
+		b.WriteString("It proves what the server recorded. It does not prove who sat at the keyboard; the times are those of the " +
+			"server's clock.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -39,7 +39,8 @@ func TestDefaults(t *testing.T) {
 		"StorageURL": c.StorageURL, "RequireHTTPS": c.RequireHTTPS, "MailFrom": c.MailFrom, "RateLimit": c.RateLimit,
 		"IDTokenLifetime": c.IDTokenLifetime, "PickupTokenLifetime": c.PickupTokenLifetime, "AvailableTTL": c.AvailableTTL,
 		"NewTransferBucket": c.NewTransferBucket.PerSecond * 60, "EnumerationStrict": c.EnumerationStrict, "SecretKey": len(c.SecretKey),
-		"ProviderName": c.ProviderName, "ProviderURL": c.ProviderURL, "IdentityBasePath": c.IdentityBasePath, "ListenDatabaseURL": c.ListenDatabaseURL,
+		"ProviderName": c.ProviderName, "ProviderURL": c.ProviderURL, "IdentityBasePath": c.IdentityBasePath,
+		"ListenDatabaseURL": c.ListenDatabaseURL,
 	}
 	want := map[string]any{
 		"PublicURL": "http://localhost:8080", "Listen": ":8080", "AdminListen": "127.0.0.1:9090", "DataDir": dir,
@@ -65,7 +66,8 @@ func TestValues(t *testing.T) {
 	if string(c.SecretKey) != "0123456789abcdef0123456789abcdef" || c.ListenDatabaseURL != c.DatabaseURL {
 		t.Errorf("SecretKey %q, ListenDatabaseURL %q", c.SecretKey, c.ListenDatabaseURL)
 	}
-	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("2001:db8::/32")}
+	want := []netip.Prefix{netip.MustParsePrefix("10.0.0.7/32"), netip.MustParsePrefix("192.168.0.0/16"),
+		netip.MustParsePrefix("2001:db8::/32")}
 	if !slices.Equal(c.TrustedProxies, want) {
 		t.Errorf("TrustedProxies = %v", c.TrustedProxies)
 	}
@@ -88,7 +90,8 @@ func TestStorageEncryption(t *testing.T) {
 		want    bool
 	}{
 		{nil, false}, {[]string{"CONSIGN_STORAGE_URL=file:///data"}, false}, {[]string{"CONSIGN_STORAGE_URL=s3://a:b@bucket"}, true},
-		{[]string{"CONSIGN_STORAGE_ENCRYPTION=on"}, true}, {[]string{"CONSIGN_STORAGE_URL=s3://a:b@bucket", "CONSIGN_STORAGE_ENCRYPTION=off"}, false},
+		{[]string{"CONSIGN_STORAGE_ENCRYPTION=on"}, true},
+		{[]string{"CONSIGN_STORAGE_URL=s3://a:b@bucket", "CONSIGN_STORAGE_ENCRYPTION=off"}, false},
 	} {
 		if got := parse(t, c.environ...).StorageEncryption; got != c.want {
 			t.Errorf("%q: %v", c.environ, got)
@@ -136,35 +139,52 @@ func TestProblems(t *testing.T) {
 	}{
 		{[]string{"CONSIGN_PUBLIC_ULR=x"}, []string{"CONSIGN_PUBLIC_ULR is not a setting; did you mean CONSIGN_PUBLIC_URL?"}},
 		{[]string{"CONSIGN_SOMETHING_ELSE="}, []string{"CONSIGN_SOMETHING_ELSE is not a setting; `consign config` lists them."}},
-		{[]string{"CONSIGN_RATE_LIMIT=true", "CONSIGN_BCRYPT_COST=x", "CONSIGN_SESSION_IDLE=7 days"}, []string{"CONSIGN_RATE_LIMIT must be on or off.", "CONSIGN_BCRYPT_COST must be a whole number.", "CONSIGN_SESSION_IDLE must be a duration like"}},
-		{[]string{"CONSIGN_BCRYPT_COST=3", "CONSIGN_LOG_LEVEL=loud", "CONSIGN_SESSION_IDLE=1m"}, []string{"CONSIGN_BCRYPT_COST must be between 4 and 20.", "CONSIGN_LOG_LEVEL must be debug, info, warn or error.", "CONSIGN_SESSION_IDLE must be at least 1h."}},
+		{[]string{"CONSIGN_RATE_LIMIT=true", "CONSIGN_BCRYPT_COST=x", "CONSIGN_SESSION_IDLE=7 days"},
+			[]string{"CONSIGN_RATE_LIMIT must be on or off.", "CONSIGN_BCRYPT_COST must be a whole number.",
+				"CONSIGN_SESSION_IDLE must be a duration like"}},
+		{[]string{"CONSIGN_BCRYPT_COST=3", "CONSIGN_LOG_LEVEL=loud", "CONSIGN_SESSION_IDLE=1m"},
+			[]string{"CONSIGN_BCRYPT_COST must be between 4 and 20.", "CONSIGN_LOG_LEVEL must be debug, info, warn or error.",
+				"CONSIGN_SESSION_IDLE must be at least 1h."}},
 		{database[:1], []string{"CONSIGN_PUBLIC_URL is missing", "CONSIGN_SECRET_KEY is missing"}},
 		{database[:2], []string{"CONSIGN_SECRET_KEY is missing"}},
 		{append(slices.Clone(database), "CONSIGN_SECRET_KEY=c2hvcnQ="), []string{"CONSIGN_SECRET_KEY must be 32 bytes"}},
 		{[]string{"CONSIGN_LISTEN_DATABASE_URL=postgres://db/x"}, []string{"CONSIGN_LISTEN_DATABASE_URL is of no use"}},
 		{append(slices.Clone(database), "CONSIGN_DATABASE_URL=mysql://u:hidden@db/x"), []string{"CONSIGN_DATABASE_URL must be a URL like"}},
 		{append(slices.Clone(database), "CONSIGN_DATABASE_URL=postgres://u:hid/den@db/x"), []string{"CONSIGN_DATABASE_URL must"}},
-		{[]string{"CONSIGN_TRUSTED_PROXIES=10.0.0.1,ten"}, []string{`CONSIGN_TRUSTED_PROXIES must be addresses and CIDRs separated by commas, and "ten" is neither.`}},
+		{[]string{"CONSIGN_TRUSTED_PROXIES=10.0.0.1,ten"},
+			[]string{`CONSIGN_TRUSTED_PROXIES must be addresses and CIDRs separated by commas, and "ten" is neither.`}},
 		{[]string{"CONSIGN_LISTEN=127.0.0.1:9090"}, []string{"CONSIGN_ADMIN_LISTEN must not be CONSIGN_LISTEN"}},
 		{[]string{"CONSIGN_TLS_CERT=a.pem"}, []string{"CONSIGN_TLS_KEY is missing"}},
 		{[]string{"CONSIGN_TLS_KEY=a.pem"}, []string{"CONSIGN_TLS_CERT is missing"}},
-		{[]string{"CONSIGN_REDIRECT_ORIGINS=https://app.example,http://127.0.0.1:3000"}, []string{"CONSIGN_REDIRECT_ORIGINS must be https, or http on localhost"}},
-		{[]string{"CONSIGN_CORS_ORIGINS=https://a.example/,https://b.example/x", "CONSIGN_LISTEN=8080"}, []string{"CONSIGN_CORS_ORIGINS must be origins", "CONSIGN_LISTEN must be an address"}},
-		{[]string{"CONSIGN_STORAGE_URL=ftp://x", "CONSIGN_SMTP_URL=smtp:host", "CONSIGN_REDIS_URL=host:6379"}, []string{"CONSIGN_STORAGE_URL must", "CONSIGN_SMTP_URL must", "CONSIGN_REDIS_URL must"}},
-		{[]string{"CONSIGN_AVAILABLE_TTL=1,2", "CONSIGN_MAIL_FROM=nobody", "CONSIGN_SIGNING_KEY_LIFETIME=5m"}, []string{"CONSIGN_DEFAULT_TTL must", "CONSIGN_MAIL_FROM must", "CONSIGN_SIGNING_KEY_LIFETIME must"}},
-		{[]string{"CONSIGN_TLS_CERT=-----BEGIN CERTIFICATE-----\nhid", "CONSIGN_TLS_KEY=LS0tLS1CRUdJTiBhid", `CONSIGN_OIDC_CLIENTS= [{"clientSecret":"hid"}]`},
-			[]string{"CONSIGN_OIDC_CLIENTS must be the name of a file", "CONSIGN_TLS_CERT must be the name of a file", "CONSIGN_TLS_KEY must be the name of a file"}},
-		{[]string{"CONSIGN_SMTP_URL=smtp://me:hid/den@mail", "CONSIGN_REDIS_URL=redis://:hid#den@cache", "CONSIGN_STORAGE_URL=s3://key:hid%zz@bucket", "CONSIGN_LISTEN_DATABASE_URL=postgres://me:hid?den@db/x",
+		{[]string{"CONSIGN_REDIRECT_ORIGINS=https://app.example,http://127.0.0.1:3000"},
+			[]string{"CONSIGN_REDIRECT_ORIGINS must be https, or http on localhost"}},
+		{[]string{"CONSIGN_CORS_ORIGINS=https://a.example/,https://b.example/x", "CONSIGN_LISTEN=8080"},
+			[]string{"CONSIGN_CORS_ORIGINS must be origins", "CONSIGN_LISTEN must be an address"}},
+		{[]string{"CONSIGN_STORAGE_URL=ftp://x", "CONSIGN_SMTP_URL=smtp:host", "CONSIGN_REDIS_URL=host:6379"},
+			[]string{"CONSIGN_STORAGE_URL must", "CONSIGN_SMTP_URL must", "CONSIGN_REDIS_URL must"}},
+		{[]string{"CONSIGN_AVAILABLE_TTL=1,2", "CONSIGN_MAIL_FROM=nobody", "CONSIGN_SIGNING_KEY_LIFETIME=5m"},
+			[]string{"CONSIGN_DEFAULT_TTL must", "CONSIGN_MAIL_FROM must", "CONSIGN_SIGNING_KEY_LIFETIME must"}},
+		{[]string{"CONSIGN_TLS_CERT=-----BEGIN CERTIFICATE-----\nhid", "CONSIGN_TLS_KEY=LS0tLS1CRUdJTiBhid",
+			`CONSIGN_OIDC_CLIENTS= [{"clientSecret":"hid"}]`},
+			[]string{"CONSIGN_OIDC_CLIENTS must be the name of a file", "CONSIGN_TLS_CERT must be the name of a file",
+				"CONSIGN_TLS_KEY must be the name of a file"}},
+		{[]string{"CONSIGN_SMTP_URL=smtp://me:hid/den@mail", "CONSIGN_REDIS_URL=redis://:hid#den@cache",
+			"CONSIGN_STORAGE_URL=s3://key:hid%zz@bucket", "CONSIGN_LISTEN_DATABASE_URL=postgres://me:hid?den@db/x",
 			"CONSIGN_DATABASE_URL=postgres://me:hid/den@db/x", "CONSIGN_PUBLIC_URL=http://localhost", "CONSIGN_SECRET_KEY=" + key},
-			[]string{"CONSIGN_DATABASE_URL must be a URL like postgres://user:password@host/name; in user and password all but letters and digits must be percent-encoded.",
-				"CONSIGN_LISTEN_DATABASE_URL must be a URL like postgres://user:password@host/name; in", "CONSIGN_REDIS_URL must be a URL like redis://host:6379/0; in",
-				"CONSIGN_SMTP_URL must be a URL like smtp://user:password@host:587 or smtps://host; in", "CONSIGN_STORAGE_URL must be file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME; in"}},
+			[]string{"CONSIGN_DATABASE_URL must be a URL like postgres://user:password@host/name; in user and password all but letters and digits " +
+				"must be percent-encoded.",
+				"CONSIGN_LISTEN_DATABASE_URL must be a URL like postgres://user:password@host/name; in",
+				"CONSIGN_REDIS_URL must be a URL like redis://host:6379/0; in",
+				"CONSIGN_SMTP_URL must be a URL like smtp://user:password@host:587 or smtps://host; in",
+				"CONSIGN_STORAGE_URL must be file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME; in"}},
 		{[]string{"CONSIGN_PUBLIC_URL= https://a.example"}, []string{"CONSIGN_PUBLIC_URL must be a scheme, a host and perhaps a port, like"}},
 		{[]string{"CONSIGN_NEW_TRANSFER_BUCKET=20"}, []string{"CONSIGN_NEW_TRANSFER_BUCKET must be a capacity"}},
 		{[]string{"CONSIGN_SECURITY_CONTACT=http://example.com/"}, []string{"CONSIGN_SECURITY_CONTACT must be a mail address or a URL"}},
-		{[]string{"CONSIGN_BASE_DOMAIN=Example", "CONSIGN_PRODUCT_URL=javascript:alert(1)", "CONSIGN_CLAIM_NAMESPACE=x"}, []string{"CONSIGN_BASE_DOMAIN must", "CONSIGN_PRODUCT_URL must", "CONSIGN_CLAIM_NAMESPACE must"}},
+		{[]string{"CONSIGN_BASE_DOMAIN=Example", "CONSIGN_PRODUCT_URL=javascript:alert(1)", "CONSIGN_CLAIM_NAMESPACE=x"},
+			[]string{"CONSIGN_BASE_DOMAIN must", "CONSIGN_PRODUCT_URL must", "CONSIGN_CLAIM_NAMESPACE must"}},
 	}
-	for _, public := range []string{"localhost:8080", "http://", "https://a.example/path", "https://a.example?x", "https://u@a.example", "ftp://a.example",
+	for _, public := range []string{"localhost:8080", "http://", "https://a.example/path", "https://a.example?x", "https://u@a.example",
+		"ftp://a.example",
 		"https://a_b.example", "https://a.example:", "https://a.example:99999", "https://a.example/#x", "https://-a.example"} {
 		cases = append(cases, struct{ environ, want []string }{[]string{"CONSIGN_PUBLIC_URL=" + public}, []string{"CONSIGN_PUBLIC_URL "}})
 	}
@@ -191,8 +211,9 @@ func TestProblems(t *testing.T) {
 func TestDurations(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "15m": 15 * time.Minute, "48h": 48 * time.Hour, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour, "1h30m": 90 * time.Minute,
-		"": 0, "d": 0, "7": 0, "-1h": 0, "0s": 0, "-1d": 0, "1d-1h": 0, "1.5d": 0, "99999999999d": 0, "36501d": 0, "2d1d": 0, "9999999h": 0,
+		"90s": 90 * time.Second, "15m": 15 * time.Minute, "48h": 48 * time.Hour, "30d": 720 * time.Hour, "1d12h": 36 * time.Hour,
+		"1h30m": 90 * time.Minute,
+		"":      0, "d": 0, "7": 0, "-1h": 0, "0s": 0, "-1d": 0, "1d-1h": 0, "1.5d": 0, "99999999999d": 0, "36501d": 0, "2d1d": 0, "9999999h": 0,
 	} {
 		got, err := ParseDuration(text)
 		if got != want || (err == nil) != (want > 0) {
@@ -212,7 +233,8 @@ func TestNoDuration(t *testing.T) {
 		if c, err := Parse([]string{"CONSIGN_SHUTDOWN_DELAY=" + none}); err != nil || c.ShutdownDelay != 0 {
 			t.Errorf("%q: %v, %v", none, c.ShutdownDelay, err)
 		}
-		if _, err := Parse([]string{"CONSIGN_ACCESS_TOKEN_LIFETIME=" + none}); none != "" && (err == nil || !strings.Contains(err.Error(), "CONSIGN_ACCESS_TOKEN_LIFETIME must be a duration")) {
+		if _, err := Parse([]string{"CONSIGN_ACCESS_TOKEN_LIFETIME=" + none}); none != "" &&
+			(err == nil || !strings.Contains(err.Error(), "CONSIGN_ACCESS_TOKEN_LIFETIME must be a duration")) {
 			t.Errorf("%q: %v", none, err)
 		}
 	}
@@ -236,7 +258,8 @@ func TestPrint(t *testing.T) {
 	environ := []string{
 		"CONSIGN_PUBLIC_URL=https://files.example.com", "CONSIGN_SECRET_KEY=" + key, "CONSIGN_SECRET_KEY_PREVIOUS=" + key,
 		"CONSIGN_DATABASE_URL=postgres://u:hidden@db/x?sslpassword=hidden&sslmode=require", "CONSIGN_REDIS_URL=redis://:hid@den@cache:6379/0",
-		"CONSIGN_STORAGE_URL=s3://id:hidden@bucket?region=eu&access_key=hidden&secretKey=hidden", "CONSIGN_SMTP_URL=smtp://me%40x:hidden@mail:587",
+		"CONSIGN_STORAGE_URL=s3://id:hidden@bucket?region=eu&access_key=hidden&secretKey=hidden",
+		"CONSIGN_SMTP_URL=smtp://me%40x:hidden@mail:587",
 		"CONSIGN_TRUSTED_PROXIES=10.0.0.0/8", "CONSIGN_ID_TOKEN_LIFETIME=90m",
 	}
 	c := parse(t, environ...)
@@ -252,9 +275,12 @@ func TestPrint(t *testing.T) {
 	}
 	for _, line := range []string{
 		"CONSIGN_SECRET_KEY=********", "CONSIGN_DATABASE_URL=postgres://u:********@db/x?sslpassword=********&sslmode=require",
-		"CONSIGN_LISTEN_DATABASE_URL=postgres://u:********@db/x?sslpassword=********&sslmode=require", "CONSIGN_REDIS_URL=redis://:********@cache:6379/0",
-		"CONSIGN_STORAGE_URL=s3://id:********@bucket?region=eu&access_key=********&secretKey=********", "CONSIGN_SMTP_URL=smtp://me%40x:********@mail:587",
-		"CONSIGN_TRUSTED_PROXIES=10.0.0.0/8", "CONSIGN_ID_TOKEN_LIFETIME=1h30m", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_ADDRESS_BUCKET=600,10/s", "CONSIGN_AVAILABLE_TTL=1,3,7,14,30",
+		"CONSIGN_LISTEN_DATABASE_URL=postgres://u:********@db/x?sslpassword=********&sslmode=require",
+		"CONSIGN_REDIS_URL=redis://:********@cache:6379/0",
+		"CONSIGN_STORAGE_URL=s3://id:********@bucket?region=eu&access_key=********&secretKey=********",
+		"CONSIGN_SMTP_URL=smtp://me%40x:********@mail:587",
+		"CONSIGN_TRUSTED_PROXIES=10.0.0.0/8", "CONSIGN_ID_TOKEN_LIFETIME=1h30m", "CONSIGN_REQUIRE_HTTPS=on", "CONSIGN_ADDRESS_BUCKET=600,10/s",
+		"CONSIGN_AVAILABLE_TTL=1,3,7,14,30",
 		"# Serving",
 	} {
 		if !strings.Contains(text, line+"\n") {

@@ -39,7 +39,8 @@ func Reference() []Setting {
 		if g := field.Tag.Get("group"); g != "" {
 			group = g
 		}
-		s := Setting{Group: group, Name: Prefix + name, Type: typeInWords(field), Doc: field.Tag.Get("doc"), Secret: field.Tag.Get("secret") != ""}
+		s := Setting{Group: group, Name: Prefix + name, Type: typeInWords(field), Doc: field.Tag.Get("doc"),
+			Secret: field.Tag.Get("secret") != ""}
 		s.Default = field.Tag.Get("default")
 		if s.Default == "" {
 			s.Default, s.InWords = field.Tag.Get("otherwise"), true

@@ -102,7 +102,8 @@ func (k *checks) serving(c *Config) {
 	for name, list := range map[string][]string{"CORS_ORIGINS": c.CORSOrigins, "REDIRECT_ORIGINS": c.RedirectOrigins} {
 		for _, item := range list {
 			u := webURL(item)
-			k.must(u != nil && u.Scheme+"://"+u.Host == item, name, "must be origins like https://app.example.com, without path, separated by commas")
+			k.must(u != nil && u.Scheme+"://"+u.Host == item, name,
+				"must be origins like https://app.example.com, without path, separated by commas")
 			k.must(name == "CORS_ORIGINS" || u == nil || u.Scheme == "https" || strings.EqualFold(u.Hostname(), "localhost"), name,
 				"must be https, or http on localhost: nobody is sent anywhere else")
 		}
@@ -111,19 +112,23 @@ func (k *checks) serving(c *Config) {
 
 func (k *checks) storage(c *Config, publicGiven bool) {
 	for name, value := range map[string]string{"DATABASE_URL": c.DatabaseURL, "LISTEN_DATABASE_URL": c.ListenDatabaseURL} {
-		k.service(name, value, "a URL like postgres://user:password@host/name", func(u *url.URL) bool { return hasScheme(u, "postgres", "postgresql") })
+		k.service(name, value, "a URL like postgres://user:password@host/name",
+			func(u *url.URL) bool { return hasScheme(u, "postgres", "postgresql") })
 	}
 	if c.DatabaseURL != "" {
 		k.must(publicGiven, "PUBLIC_URL", "is missing: with CONSIGN_DATABASE_URL there is no default for it")
-		k.must(len(c.SecretKey) > 0, "SECRET_KEY", "is missing: CONSIGN_DATABASE_URL needs one that all replicas share; `openssl rand -base64 32` makes it")
+		k.must(len(c.SecretKey) > 0, "SECRET_KEY",
+			"is missing: CONSIGN_DATABASE_URL needs one that all replicas share; `openssl rand -base64 32` makes it")
 	} else {
 		k.must(c.ListenDatabaseURL == "", "LISTEN_DATABASE_URL", "is of no use without CONSIGN_DATABASE_URL")
 	}
 	k.service("STORAGE_URL", c.StorageURL, "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
 		return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
 	})
-	k.service("REDIS_URL", c.RedisURL, "a URL like redis://host:6379/0", func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
-	k.service("TSA_URL", c.TSAURL, "a URL like https://tsa.example.com/", func(u *url.URL) bool { return hasScheme(u, "http", "https") && u.Host != "" })
+	k.service("REDIS_URL", c.RedisURL, "a URL like redis://host:6379/0",
+		func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
+	k.service("TSA_URL", c.TSAURL, "a URL like https://tsa.example.com/",
+		func(u *url.URL) bool { return hasScheme(u, "http", "https") && u.Host != "" })
 	k.service("SMTP_URL", c.SMTPURL, "a URL like smtp://user:password@host:587 or smtps://host", func(u *url.URL) bool {
 		return hasScheme(u, "smtp", "smtps") && u.Host != ""
 	})

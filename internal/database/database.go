@@ -49,7 +49,8 @@ const (
 
 // errMode refuses the modes in which pgx infers the Postgres type of a parameter from its Go type. It cannot encode a list of
 // identifiers that way, and it sends JSON in a []byte as bytea.
-var errMode = errors.New("CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without prepared statements use cache_describe")
+var errMode = errors.New("CONSIGN_DATABASE_URL: default_query_exec_mode must not be exec or simple_protocol; for a pooler without " +
+	"prepared statements use cache_describe")
 
 var errNotStored = fault.ErrConflict.WithMessage(fault.MessageNotStored)
 

@@ -133,12 +133,14 @@ func TestInTxRetries(t *testing.T) {
 func TestReadSurvivesDeadlock(t *testing.T) {
 	t.Parallel()
 	db := open(t, pgtest.URL(t))
-	if _, err := db.Pool.Exec(t.Context(), `CREATE TABLE first AS SELECT 1 AS n; CREATE TABLE second AS SELECT 2 AS n`, pgx.QueryExecModeSimpleProtocol); err != nil {
+	if _, err := db.Pool.Exec(t.Context(), `CREATE TABLE first AS SELECT 1 AS n; CREATE TABLE second AS SELECT 2 AS n`,
+		pgx.QueryExecModeSimpleProtocol); err != nil {
 		t.Fatal(err)
 	}
 	waiting := func() bool {
 		var n int
-		return db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'first'::regclass`).Scan(&n) == nil && n == 1
+		return db.Pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'first'::regclass`).Scan(
+			&n) == nil && n == 1
 	}
 	sum := make(chan int, 1)
 	if err := db.InTx(t.Context(), func(tx database.Tx) error {
@@ -331,7 +333,8 @@ func TestOpenRefuses(t *testing.T) {
 func TestRefusesModesThatInferTypes(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
-	for mode, want := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false, "simple_protocol": false} {
+	for mode, want := range map[string]bool{"cache_statement": true, "cache_describe": true, "describe_exec": true, "exec": false,
+		"simple_protocol": false} {
 		db, err := database.New(t.Context(), url+"&default_query_exec_mode="+mode, 1)
 		if (err == nil) != want {
 			t.Errorf("%s: %v", mode, err)

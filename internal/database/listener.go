@@ -82,7 +82,8 @@ func (l *Listener) selfTest(ctx context.Context, conn *pgconn.PgConn) error {
 	defer cancel()
 	for l.received != payload {
 		if err := conn.WaitForNotification(ctx); err != nil {
-			return fmt.Errorf("this connection does not receive notifications: it leads to another database than CONSIGN_DATABASE_URL, or through a pooler: %w", err)
+			return fmt.Errorf("this connection does not receive notifications: it leads to another database than CONSIGN_DATABASE_URL, or through "+
+				"a pooler: %w", err)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ const (
 )
 
 // ErrFormer refuses a database that a version before 1.0.0 has migrated.
-var ErrFormer = errors.New("this database belongs to a version of Consign before 1.0.0, which this version cannot read: use an empty database")
+var ErrFormer = errors.New("this database belongs to a version of Consign before 1.0.0, which this version cannot read: use an " +
+	"empty database")
 
 // Migration is one step of the schema: a file of package migrations, or a version of River's tables.
 type Migration struct {
@@ -74,9 +75,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) (err error) {
 	return nil
 }
 
-// lockMigrations takes the advisory lock of migrations, and refuses a database whose encoding is not UTF-8, or of a former version. It polls, because a
-// statement that waits inside Postgres would block a CREATE INDEX CONCURRENTLY of the process that holds the lock. Goose's own lock
-// would not cover River.
+// lockMigrations takes the advisory lock of migrations, and refuses a database whose encoding is not UTF-8, or of a former version. It
+// polls, because a statement that waits inside Postgres would block a CREATE INDEX CONCURRENTLY of the process that holds the lock. Goose's
+// own lock would not cover River.
 func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) (unlock func() error, err error) {
 	conn, err := pgx.ConnectConfig(ctx, cfg)
 	if err != nil {
@@ -90,7 +91,8 @@ func lockMigrations(ctx context.Context, cfg *pgx.ConnConfig, log *slog.Logger) 
 	for told := false; ; told = true {
 		var got bool
 		var encoding string
-		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1), current_setting('server_encoding')", int64(migrationLock)).Scan(&got, &encoding)
+		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1), current_setting('server_encoding')", int64(migrationLock)).Scan(&got,
+			&encoding)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("take the migration lock: %w", err), closing())
 		}
@@ -148,7 +150,8 @@ func withGoose(cfg *pgx.ConnConfig, files fs.FS, do func(*goose.Provider) error)
 		return err
 	}))
 	defer func(db *sql.DB) { _ = db.Close() }(db)
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable),
+		goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return err
 	}
@@ -241,7 +244,8 @@ func RefuseNewer(ctx context.Context, url string) error {
 	}
 	for version := range applied {
 		if version > known {
-			return fmt.Errorf("a newer version of Consign has migrated this database (migration %04d; this version ends at %04d), and there is no way back: "+
+			return fmt.Errorf("a newer version of Consign has migrated this database (migration %04d; this version ends at %04d), and there is no "+
+				"way back: "+
 				"use the newer version, or restore the backup from before the upgrade", version, known)
 		}
 	}
@@ -297,9 +301,9 @@ func refuseFormer(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// Pending reports whether the database lacks a step of this program, or returns ErrFormer. Steps are applied in order, so it checks only the newest file and
-// River's newest version. It takes one round trip, because every start waits for it. This is the first statement of a start, so
-// its error also covers a database that cannot be reached.
+// Pending reports whether the database lacks a step of this program, or returns ErrFormer. Steps are applied in order, so it checks only
+// the newest file and River's newest version. It takes one round trip, because every start waits for it. This is the first statement of a
+// start, so its error also covers a database that cannot be reached.
 func (db *DB) Pending(ctx context.Context) (bool, error) {
 	file, river, err := newestSteps()
 	if err != nil {

@@ -99,7 +99,8 @@ func TestMigrateRefusesOtherEncodings(t *testing.T) {
 		}
 	}()
 	url := strings.Replace(conn.Config().ConnString(), conn.Config().Database, name, 1)
-	if err := database.Migrate(t.Context(), url, discard()); err == nil || !strings.Contains(err.Error(), "SQL_ASCII") || !strings.Contains(err.Error(), "ENCODING 'UTF8'") {
+	if err := database.Migrate(t.Context(), url, discard()); err == nil || !strings.Contains(err.Error(), "SQL_ASCII") ||
+		!strings.Contains(err.Error(), "ENCODING 'UTF8'") {
 		t.Errorf("a database in SQL_ASCII: %v", err)
 	}
 	if n := tables(t, url); n != 0 {
@@ -131,7 +132,8 @@ func TestMigrateDoesNotBlockReaders(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	next := allFiles(t)
-	next[fmt.Sprintf("%04d_example.sql", len(next)+1)] = &fstest.MapFile{Data: []byte("-- +goose Up\nALTER TABLE transfer.transfers ADD COLUMN example text;\n")}
+	next[fmt.Sprintf("%04d_example.sql", len(next)+1)] = &fstest.MapFile{
+		Data: []byte("-- +goose Up\nALTER TABLE transfer.transfers ADD COLUMN example text;\n")}
 	backup, err := pgtest.Connect(t, url).Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -176,12 +178,15 @@ func TestFilesShowTheSchema(t *testing.T) {
 			AND relname NOT LIKE 'river%' AND relname <> 'migrations' AND NOT relispartition
 		)
 		SELECT '', CASE relkind WHEN 'v' THEN 'VIEW ' ELSE 'TABLE ' END || name || CASE relkind WHEN 'v' THEN ' AS' ELSE ' (' END FROM tables
-		UNION ALL SELECT name, attname FROM pg_attribute JOIN tables t ON t.oid = attrelid WHERE attnum > 0 AND NOT attisdropped AND relkind <> 'v'
+		UNION ALL SELECT name, attname FROM pg_attribute JOIN tables t ON t.oid = attrelid WHERE attnum > 0 AND NOT attisdropped
+			AND relkind <> 'v'
 		UNION ALL SELECT name, 'CONSTRAINT ' || conname FROM pg_constraint JOIN tables t ON t.oid = conrelid WHERE contype NOT IN ('n', 't')
-		UNION ALL SELECT '', 'INDEX ' || relname || ' ON ' || name FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN tables t ON t.oid = indrelid
+		UNION ALL SELECT '', 'INDEX ' || relname || ' ON ' || name FROM pg_index JOIN pg_class c ON c.oid = indexrelid
+			JOIN tables t ON t.oid = indrelid
 			WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
 		UNION ALL SELECT '', 'TRIGGER ' || tgname FROM pg_trigger JOIN tables t ON t.oid = tgrelid WHERE NOT tgisinternal
-		UNION ALL SELECT '', 'FUNCTION ' || CASE nspname WHEN 'public' THEN '' ELSE nspname || '.' END || proname || '(' FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+		UNION ALL SELECT '', 'FUNCTION ' || CASE nspname WHEN 'public' THEN '' ELSE nspname || '.' END || proname || '(' FROM pg_proc
+			JOIN pg_namespace n ON n.oid = pronamespace
 			WHERE nspname IN ('public', 'identity', 'directory', 'transfer', 'log') AND proname NOT LIKE 'river%'`)
 	if err != nil {
 		t.Fatal(err)
@@ -213,9 +218,11 @@ func TestFilesShowTheSchema(t *testing.T) {
 func TestGrowingTablesAreVacuumedOften(t *testing.T) {
 	t.Parallel()
 	conn := pgtest.Connect(t, pgtest.URL(t))
-	for _, table := range []string{"transfer.objects", "transfer.transfers", "transfer.deliveries", "transfer.reservations", "transfer.search_texts", "identity.id_tokens", "events"} {
+	for _, table := range []string{"transfer.objects", "transfer.transfers", "transfer.deliveries", "transfer.reservations",
+		"transfer.search_texts", "identity.id_tokens", "events"} {
 		var often bool
-		if err := conn.QueryRow(t.Context(), `SELECT reloptions @> '{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}' FROM pg_class WHERE oid = $1::regclass`,
+		if err := conn.QueryRow(t.Context(),
+			`SELECT reloptions @> '{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}' FROM pg_class WHERE oid = $1::regclass`,
 			table).Scan(&often); err != nil || !often {
 			t.Errorf("%s is not vacuumed after changes of 2 %%: %v", table, err)
 		}

@@ -14,9 +14,9 @@ import (
 )
 
 // The functions of this file run one statement each. Outside of a transaction they run it again after a serialization failure or
-// deadlock, as InTx does: it changed nothing. A migration that locks several tables can deadlock even with a read. operation names the statement in errors ("lock person"). Columns are matched
-// to struct fields by name, without regard to case and underscores. Fields of embedded structs are fields of the outer struct. Every
-// field needs a column unless its tag is `db:"-"`.
+// deadlock, as InTx does: it changed nothing. A migration that locks several tables can deadlock even with a read. operation names the
+// statement in errors ("lock person"). Columns are matched to struct fields by name, without regard to case and underscores. Fields of
+// embedded structs are fields of the outer struct. Every field needs a column unless its tag is `db:"-"`.
 
 // One reads one row into a struct. When there is no row and missing is nil, it returns the zero T.
 // Errors: missing when there is no row; the domain's error for a violated constraint (WithConstraints).

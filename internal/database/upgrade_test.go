@@ -62,7 +62,8 @@ func TestUpgradeKeepsData(t *testing.T) {
 	for table, rows := range before {
 		for _, row := range rows {
 			var kept bool
-			if err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM `+table+` t WHERE to_jsonb(t) @> $1::jsonb - $2)`, row, changed[table]).Scan(&kept); err != nil {
+			if err := conn.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM `+table+` t WHERE to_jsonb(t) @> $1::jsonb - $2)`, row,
+				changed[table]).Scan(&kept); err != nil {
 				t.Errorf("look for a row of %s: %v", table, err)
 			} else if !kept {
 				t.Errorf("%s lost or changed %s", table, row)
@@ -116,7 +117,8 @@ func work(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	decode(s.Stranger().Post(s.Identity+"/auth/login", map[string]string{"email": "ann@example.com", "type": "bcrypt", "key": "the tide is out at noon"}), &token)
+	decode(s.Stranger().Post(s.Identity+"/auth/login",
+		map[string]string{"email": "ann@example.com", "type": "bcrypt", "key": "the tide is out at noon"}), &token)
 	decode(s.Stranger().As(token.Token).Post(s.Identity+"/auth/access", nil), &token)
 	ann := s.Stranger().As(token.Token)
 	var list struct {

@@ -11,7 +11,8 @@ import (
 )
 
 // registerUUID registers a codec that sends and receives identifiers as their 16 bytes. Without it pgx converts them to and from text
-// through the interfaces of database/sql, which adds 11 % CPU and 13 % time to the look-up of a public mailbox (docs/develop/benchmarks.md).
+// through the interfaces of database/sql, which adds 11 % CPU and 13 % time to the look-up of a public mailbox
+// (docs/develop/benchmarks.md).
 func registerUUID(_ context.Context, c *pgx.Conn) error {
 	one := &pgtype.Type{Name: "uuid", OID: pgtype.UUIDOID, Codec: uuidCodec{}}
 	c.TypeMap().RegisterType(one)

@@ -36,31 +36,38 @@ func (r *run) examine(ctx context.Context) (database.Examination, error) {
 func (r *run) database(context.Context) []Finding {
 	e, err := r.examined()
 	if err != nil {
-		return found("database.unreachable", Error, "Start Postgres, and compare CONSIGN_DATABASE_URL: host, name, role, password, pg_hba.conf.", "The database is not reached: %s.", short(err))
+		return found("database.unreachable", Error, "Start Postgres, and compare CONSIGN_DATABASE_URL: host, name, role, password, pg_hba.conf.",
+			"The database is not reached: %s.", short(err))
 	}
 	var all []Finding
 	add := func(f []Finding) { all = append(all, f...) }
 	if e.Version < leastVersion*10000 {
-		add(found("database.version", Error, "Move to a newer Postgres (15, 17 and 18 are tested).", "Postgres %s is older than %d.", e.Release, leastVersion))
+		add(found("database.version", Error, "Move to a newer Postgres (15, 17 and 18 are tested).", "Postgres %s is older than %d.", e.Release,
+			leastVersion))
 	}
 	if e.Encoding != "UTF8" {
-		add(found("database.encoding", Error, "Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and restore a dump into it.", "The database is encoded in %s: names and subjects in UTF-8 are not stored.", e.Encoding))
+		add(found("database.encoding", Error, "Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and restore a dump into it.",
+			"The database is encoded in %s: names and subjects in UTF-8 are not stored.", e.Encoding))
 	}
 	if !e.Durable {
-		add(found("database.durable", Warning, "Turn fsync and full_page_writes on, and restart Postgres.", "Postgres runs without fsync or full_page_writes: a power failure destroys the database."))
+		add(found("database.durable", Warning, "Turn fsync and full_page_writes on, and restart Postgres.",
+			"Postgres runs without fsync or full_page_writes: a power failure destroys the database."))
 	}
 	if e.Superuser && !r.OwnDatabase {
-		add(found("database.superuser", Hint, "Give Consign a role that owns its database and is no superuser.", "Consign's role is a superuser of Postgres."))
+		add(found("database.superuser", Hint, "Give Consign a role that owns its database and is no superuser.",
+			"Consign's role is a superuser of Postgres."))
 	}
 	if need := r.MaxConnections + 1 - e.Own; e.Free < need {
 		severity := Warning
 		if e.Free < 3 {
 			severity = Error
 		}
-		add(found("database.connections", severity, "Raise max_connections of Postgres, or lower CONSIGN_DATABASE_MAX_CONNECTIONS.", "%d connections to Postgres are free, and this server may need %d more.", e.Free, need))
+		add(found("database.connections", severity, "Raise max_connections of Postgres, or lower CONSIGN_DATABASE_MAX_CONNECTIONS.",
+			"%d connections to Postgres are free, and this server may need %d more.", e.Free, need))
 	}
 	if e.Latency > slowTrip {
-		add(found("database.latency", Warning, "Bring server and database closer together: a request makes several round trips.", "A round trip to the database takes %s.", inWords(e.Latency)))
+		add(found("database.latency", Warning, "Bring server and database closer together: a request makes several round trips.",
+			"A round trip to the database takes %s.", inWords(e.Latency)))
 	}
 	if len(all) == 0 || Worst(all) == Hint {
 		add(fine("database", "Postgres %s answers within %s; %d connections are free.", e.Release, inWords(e.Latency), e.Free))
@@ -81,9 +88,11 @@ func (r *run) migrations(ctx context.Context) []Finding {
 	case errors.Is(err, database.ErrFormer):
 		return found("migrations.former", Error, "Use an empty database.", "The database belongs to a version of Consign before 1.0.0.")
 	case err != nil:
-		return found("migrations.unknown", Error, "Give Consign's role the right to read its tables.", "Which migrations are applied is not known: %s.", short(err))
+		return found("migrations.unknown", Error, "Give Consign's role the right to read its tables.",
+			"Which migrations are applied is not known: %s.", short(err))
 	case pending:
-		return found("migrations.pending", Error, "Back the database up, then run consign migrate up.", "The database is older than this program.")
+		return found("migrations.pending", Error, "Back the database up, then run consign migrate up.",
+			"The database is older than this program.")
 	}
 	return fine("migrations", "All migrations are applied.")
 }
@@ -96,7 +105,8 @@ func (r *run) listen(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if err := r.Database.TryListen(ctx, r.ListenURL); err != nil {
-		return found("listen.deaf", Error, "Point CONSIGN_LISTEN_DATABASE_URL at the same database, without a pooler.", "Notifications of the database do not arrive: %s.", short(err))
+		return found("listen.deaf", Error, "Point CONSIGN_LISTEN_DATABASE_URL at the same database, without a pooler.",
+			"Notifications of the database do not arrive: %s.", short(err))
 	}
 	return fine("listen", "Notifications of the database arrive.")
 }
@@ -112,11 +122,13 @@ func (r *run) secretKey(ctx context.Context) []Finding {
 		case err != nil:
 			all = found("secret-key.unread", Error, "Run this as the user of the server.", "The file of the secret key is not read: %s.", short(err))
 		case info.Mode().Perm()&0o077 != 0:
-			all = found("secret-key.open", Error, "chmod 600 "+r.SecretFile, "The file of the secret key, %s, can be read by other users (%s).", r.SecretFile, info.Mode().Perm())
+			all = found("secret-key.open", Error, "chmod 600 "+r.SecretFile, "The file of the secret key, %s, can be read by other users (%s).",
+				r.SecretFile, info.Mode().Perm())
 		}
 	}
 	if r.PreviousKey {
-		all = append(all, found("secret-key.previous", Hint, "Run consign keys reseal, and remove it once the longest transfer has expired.", "CONSIGN_SECRET_KEY_PREVIOUS is set.")...)
+		all = append(all, found("secret-key.previous", Hint, "Run consign keys reseal, and remove it once the longest transfer has expired.",
+			"CONSIGN_SECRET_KEY_PREVIOUS is set.")...)
 	}
 	if _, err := r.examined(); err != nil || r.SealedKeys == nil {
 		return append(all, skipped("secret-key")...)
@@ -124,13 +136,17 @@ func (r *run) secretKey(ctx context.Context) []Finding {
 	n, shut, err := r.SealedKeys(ctx)
 	switch {
 	case err != nil:
-		return append(all, found("secret-key.unknown", Hint, "See the checks database and migrations.", "Whether the secret key opens what is sealed is not known: %s.", short(err))...)
+		return append(all, found("secret-key.unknown", Hint, "See the checks database and migrations.",
+			"Whether the secret key opens what is sealed is not known: %s.", short(err))...)
 	case len(shut) > 0:
-		return append(all, found("secret-key.wrong", Error, "Set the key of this database again, or as CONSIGN_SECRET_KEY_PREVIOUS if you changed it.",
+		return append(all, found("secret-key.wrong", Error,
+			"Set the key of this database again, or as CONSIGN_SECRET_KEY_PREVIOUS if you changed it.",
 			"The secret key does not open %d of %d signing keys in the database.", len(shut), n)...)
 	}
-	return append(all, found("secret-key.backup", Hint, "Keep a copy apart from the backups. To check a copy, run consign doctor with CONSIGN_SECRET_KEY set to it.",
-		"The secret key opens what is sealed in the database (%d keys). Nobody can see from here whether you have a copy, and without it the database is useless.", n)...)
+	return append(all, found("secret-key.backup", Hint,
+		"Keep a copy apart from the backups. To check a copy, run consign doctor with CONSIGN_SECRET_KEY set to it.",
+		"The secret key opens what is sealed in the database (%d keys). Nobody can see from here whether you have a copy, and without it the "+
+			"database is useless.", n)...)
 }
 
 // organization: the public host is the free organization's.
@@ -141,9 +157,12 @@ func (r *run) organization(ctx context.Context) []Finding {
 	is, err := r.FreeOrganization(ctx)
 	switch {
 	case err != nil:
-		return found("organization.unknown", Error, "See the checks database and migrations.", "The free organization is not found: %s.", short(err))
+		return found("organization.unknown", Error, "See the checks database and migrations.", "The free organization is not found: %s.",
+			short(err))
 	case !is:
-		return found("organization.none", Error, "Start the server with this CONSIGN_PUBLIC_URL: it makes the organization, or gives it that host.", "No free organization has the host %s of the public URL: nobody can sign up there.", r.PublicURL.Hostname())
+		return found("organization.none", Error,
+			"Start the server with this CONSIGN_PUBLIC_URL: it makes the organization, or gives it that host.",
+			"No free organization has the host %s of the public URL: nobody can sign up there.", r.PublicURL.Hostname())
 	}
 	return fine("organization", "The free organization has the host %s.", r.PublicURL.Hostname())
 }
@@ -162,7 +181,8 @@ func (r *run) clock(context.Context) []Finding {
 		if ahead < 0 {
 			direction = "behind"
 		}
-		all = append(all, found(id, severity, "Let both set their clocks by NTP (timedatectl). Codes of authenticator apps, tokens and signed requests depend on it.",
+		all = append(all, found(id, severity,
+			"Let both set their clocks by NTP (timedatectl). Codes of authenticator apps, tokens and signed requests depend on it.",
 			"The clock of %s is %s %s this machine's.", whose, inWords(ahead.Abs()), direction)...)
 	}
 	known := 0
@@ -180,7 +200,8 @@ func (r *run) clock(context.Context) []Finding {
 	}
 	switch {
 	case known == 0:
-		return found("clock.skipped", Hint, "See the checks database and public-url.", "Not checked, because neither the database nor the public URL answers.")
+		return found("clock.skipped", Hint, "See the checks database and public-url.",
+			"Not checked, because neither the database nor the public URL answers.")
 	case len(all) == 0:
 		return fine("clock", "All clocks agree within %s.", clockWarning)
 	}

@@ -195,7 +195,8 @@ func (r *run) one(ctx context.Context, c check) []Finding {
 	case found := <-done:
 		return found
 	case <-time.After(time.Second): // for a check that gives up with its context
-		return []Finding{{c.name + ".slow", Warning, fmt.Sprintf("The check %s did not end within %s.", c.name, inWords(time.Since(began))), "Run it again; if it stays so, something it asks does not answer."}}
+		return []Finding{{c.name + ".slow", Warning, fmt.Sprintf("The check %s did not end within %s.", c.name, inWords(time.Since(began))),
+			"Run it again; if it stays so, something it asks does not answer."}}
 	}
 }
 

@@ -25,11 +25,13 @@ const (
 // data: the data directory can be written.
 func (r *run) data(context.Context) []Finding {
 	if _, err := os.Stat(r.DataDir); errors.Is(err, os.ErrNotExist) {
-		return found("data.missing", Warning, "The first start makes it, if its parent can be written.", "There is no data directory %s.", r.DataDir)
+		return found("data.missing", Warning, "The first start makes it, if its parent can be written.", "There is no data directory %s.",
+			r.DataDir)
 	}
 	f, err := os.CreateTemp(r.DataDir, ".doctor-")
 	if err != nil {
-		return found("data.read-only", Error, "Give it to the user of the server, and mount it writable. Run this as that user.", "The data directory cannot be written: %s.", short(err))
+		return found("data.read-only", Error, "Give it to the user of the server, and mount it writable. Run this as that user.",
+			"The data directory cannot be written: %s.", short(err))
 	}
 	if err := errors.Join(f.Close(), os.Remove(f.Name())); err != nil {
 		return found("data.read-only", Error, "Look at the system's log.", "The data directory cannot be written: %s.", short(err))
@@ -46,9 +48,11 @@ func (r *run) room(id, dir string) []Finding {
 	case !s.Known:
 		return nil
 	case s.Low():
-		return found(id+".full", Error, "Make room, or use a larger volume.", "The volume of %s has %s free, and CONSIGN_STORAGE_FLOOR keeps %s: uploads are refused.", dir, size(s.Free), size(s.Floor))
+		return found(id+".full", Error, "Make room, or use a larger volume.",
+			"The volume of %s has %s free, and CONSIGN_STORAGE_FLOOR keeps %s: uploads are refused.", dir, size(s.Free), size(s.Floor))
 	case s.Free < 2*s.Floor:
-		return found(id+".low", Warning, "Make room soon.", "The volume of %s has %s free; uploads are refused below %s.", dir, size(s.Free), size(s.Floor))
+		return found(id+".low", Warning, "Make room soon.", "The volume of %s has %s free; uploads are refused below %s.", dir, size(s.Free),
+			size(s.Floor))
 	}
 	return nil
 }
@@ -70,7 +74,8 @@ func (r *run) storage(ctx context.Context) []Finding {
 		return nil // the check bucket
 	}
 	if _, err := os.Stat(r.StorageDir); errors.Is(err, os.ErrNotExist) {
-		return found("storage.missing", Warning, "Mount its file system. The first start makes the directory.", "There is no directory of files %s.", r.StorageDir)
+		return found("storage.missing", Warning, "Mount its file system. The first start makes the directory.",
+			"There is no directory of files %s.", r.StorageDir)
 	}
 	all := r.room("storage", r.StorageDir)
 	if Worst(all) == Error {
@@ -78,12 +83,15 @@ func (r *run) storage(ctx context.Context) []Finding {
 	}
 	speed, wait, err := r.write(ctx)
 	if err != nil {
-		return append(all, found("storage.read-only", Error, "Give it to the user of the server, and mount it writable.", "Files cannot be stored: %s.", short(err))...)
+		return append(all, found("storage.read-only", Error, "Give it to the user of the server, and mount it writable.",
+			"Files cannot be stored: %s.", short(err))...)
 	}
 	if wait > slowSync || speed < slowWrite {
-		return append(all, found("storage.slow", Warning, "Use a faster disk: each upload waits for it.", "The disk of files is slow: %s a second, and %s for a small write to be durable.", size(speed), inWords(wait))...)
+		return append(all, found("storage.slow", Warning, "Use a faster disk: each upload waits for it.",
+			"The disk of files is slow: %s a second, and %s for a small write to be durable.", size(speed), inWords(wait))...)
 	}
-	return append(all, fine("storage", "Files are stored in %s with %s a second; a small write is durable after %s.", r.StorageDir, size(speed), inWords(wait))...)
+	return append(all, fine("storage", "Files are stored in %s with %s a second; a small write is durable after %s.", r.StorageDir,
+		size(speed), inWords(wait))...)
 }
 
 // write measures the disk of files: bytes a second, and the median time until a small write is durable.
@@ -137,9 +145,11 @@ func (r *run) files(context.Context) []Finding {
 	case limit == 0:
 		return found("files.unknown", Hint, "", "How many files a process may open is not known on this system.")
 	case limit < least:
-		return found("files.few", Error, advice, "%s may open %d files; %d parallel uploads (CONSIGN_UPLOADS) need %d.", capital(whose), limit, r.Uploads, enough)
+		return found("files.few", Error, advice, "%s may open %d files; %d parallel uploads (CONSIGN_UPLOADS) need %d.", capital(whose), limit,
+			r.Uploads, enough)
 	case limit < enough:
-		return found("files.few", Warning, advice, "%s may open %d files; %d parallel uploads (CONSIGN_UPLOADS) need %d.", capital(whose), limit, r.Uploads, enough)
+		return found("files.few", Warning, advice, "%s may open %d files; %d parallel uploads (CONSIGN_UPLOADS) need %d.", capital(whose), limit,
+			r.Uploads, enough)
 	}
 	return fine("files", "%s may open %d files.", capital(whose), limit)
 }

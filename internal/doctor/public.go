@@ -66,7 +66,8 @@ func (r *run) question(ctx context.Context, header http.Header, body []byte) (a 
 	if body != nil { // a refusal comes before the body, and not as a broken connection
 		request.Header.Set("Expect", "100-continue")
 	}
-	transport := &http.Transport{TLSClientConfig: r.tlsConfig(), DisableKeepAlives: true, ForceAttemptHTTP2: true, ExpectContinueTimeout: 2 * time.Second}
+	transport := &http.Transport{TLSClientConfig: r.tlsConfig(), DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		ExpectContinueTimeout: 2 * time.Second}
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
@@ -95,19 +96,26 @@ func (r *run) publicURL(context.Context) []Finding {
 	var name *net.DNSError
 	switch {
 	case errors.As(a.err, &name):
-		return found("public-url.name", Error, "Make a DNS record for "+u.Hostname()+", or correct CONSIGN_PUBLIC_URL.", "The name %s of the public URL is not found: %s.", u.Hostname(), short(name))
+		return found("public-url.name", Error, "Make a DNS record for "+u.Hostname()+", or correct CONSIGN_PUBLIC_URL.",
+			"The name %s of the public URL is not found: %s.", u.Hostname(), short(name))
 	case certificateTrouble(a.err):
-		return found("public-url.tls", Error, "See the finding of the check tls.", "The public URL %s is not reached, because its certificate is refused.", u)
+		return found("public-url.tls", Error, "See the finding of the check tls.",
+			"The public URL %s is not reached, because its certificate is refused.", u)
 	case a.err != nil:
-		return found("public-url.unreachable", Error, "Start the server and its proxy, and let this machine connect to that address. A router that does not lead back inside only hides it from here: then ask from outside.",
+		return found("public-url.unreachable", Error,
+			"Start the server and its proxy, and let this machine connect to that address. A router that does not lead back inside only hides it "+
+				"from here: then ask from outside.",
 			"The public URL %s does not answer: %s.", u, short(a.err))
 	case a.status >= 300 && a.status < 400:
-		return found("public-url.redirect", Error, "Set CONSIGN_PUBLIC_URL to the address where the server answers itself.", "The public URL %s answers with a redirect (%d).", u, a.status)
+		return found("public-url.redirect", Error, "Set CONSIGN_PUBLIC_URL to the address where the server answers itself.",
+			"The public URL %s answers with a redirect (%d).", u, a.status)
 	case !a.known:
-		return found("public-url.other", Error, "Compare CONSIGN_PUBLIC_URL, CONSIGN_SECRET_KEY and the routes of the proxy. A server that is older than this program also answers so.",
+		return found("public-url.other", Error,
+			"Compare CONSIGN_PUBLIC_URL, CONSIGN_SECRET_KEY and the routes of the proxy. A server that is older than this program also answers so.",
 			"Something answers at %s (status %d), but not a Consign with this secret key.", u, a.status)
 	case u.Hostname() == "localhost":
-		return found("public-url.localhost", Hint, "Set CONSIGN_PUBLIC_URL before others use this server.", "The public URL is %s, which only this machine can open.", u)
+		return found("public-url.localhost", Hint, "Set CONSIGN_PUBLIC_URL before others use this server.",
+			"The public URL is %s, which only this machine can open.", u)
 	}
 	return fine("public-url", "%s leads to this installation.", u)
 }
@@ -124,7 +132,8 @@ func (r *run) tls(context.Context) []Finding {
 		if u.Hostname() == "localhost" {
 			return found("tls.none", Hint, "Use https before others use this server.", "The public URL has no TLS.")
 		}
-		return found("tls.none", Error, "Put a proxy with TLS in front of the server and begin CONSIGN_PUBLIC_URL with https://.", "The public URL %s has no TLS: browsers store no session there, and everybody on the way reads along.", u)
+		return found("tls.none", Error, "Put a proxy with TLS in front of the server and begin CONSIGN_PUBLIC_URL with https://.",
+			"The public URL %s has no TLS: browsers store no session there, and everybody on the way reads along.", u)
 	}
 	a := r.asked()
 	var invalid x509.CertificateInvalidError
@@ -134,13 +143,18 @@ func (r *run) tls(context.Context) []Finding {
 	case errors.As(a.err, &invalid) && invalid.Reason == x509.Expired:
 		end := invalid.Cert.NotAfter
 		if r.Now().Before(invalid.Cert.NotBefore) {
-			return found("tls.early", Error, "Compare the clock of this machine; see the check clock.", "The certificate of %s is valid only from %s on.", u.Hostname(), invalid.Cert.NotBefore.UTC().Format(time.DateTime))
+			return found("tls.early", Error, "Compare the clock of this machine; see the check clock.",
+				"The certificate of %s is valid only from %s on.", u.Hostname(), invalid.Cert.NotBefore.UTC().Format(time.DateTime))
 		}
-		return found("tls.expired", Error, "Renew the certificate, and find out why nothing renewed it.", "The certificate of %s has expired on %s.", u.Hostname(), end.UTC().Format(time.DateTime))
+		return found("tls.expired", Error, "Renew the certificate, and find out why nothing renewed it.",
+			"The certificate of %s has expired on %s.", u.Hostname(), end.UTC().Format(time.DateTime))
 	case errors.As(a.err, &host):
-		return found("tls.name", Error, "Get a certificate for "+u.Hostname()+".", "The certificate at the public URL is for another name: %s.", short(host))
+		return found("tls.name", Error, "Get a certificate for "+u.Hostname()+".", "The certificate at the public URL is for another name: %s.",
+			short(host))
 	case errors.As(a.err, &unknown):
-		return found("tls.untrusted", Error, "Send the whole chain, and use an authority that browsers trust. If it is your own, install it on this machine, too.", "The certificate of %s is from an authority that this machine does not trust.", u.Hostname())
+		return found("tls.untrusted", Error,
+			"Send the whole chain, and use an authority that browsers trust. If it is your own, install it on this machine, too.",
+			"The certificate of %s is from an authority that this machine does not trust.", u.Hostname())
 	case certificateTrouble(a.err):
 		return found("tls.refused", Error, "Replace the certificate.", "The certificate of %s is refused: %s.", u.Hostname(), short(a.err))
 	case a.err != nil || a.state == nil || len(a.state.PeerCertificates) == 0:
@@ -149,7 +163,8 @@ func (r *run) tls(context.Context) []Finding {
 	leaf := a.state.PeerCertificates[0]
 	left, life := leaf.NotAfter.Sub(r.Now()), leaf.NotAfter.Sub(leaf.NotBefore)
 	if left < min(14*24*time.Hour, life/4) {
-		return found("tls.soon", Warning, "Find out why it was not renewed.", "The certificate of %s ends in %d days, on %s.", u.Hostname(), int(left.Hours()/24), leaf.NotAfter.UTC().Format(time.DateTime))
+		return found("tls.soon", Warning, "Find out why it was not renewed.", "The certificate of %s ends in %d days, on %s.", u.Hostname(),
+			int(left.Hours()/24), leaf.NotAfter.UTC().Format(time.DateTime))
 	}
 	return fine("tls", "The certificate of %s is valid until %s.", u.Hostname(), leaf.NotAfter.UTC().Format(time.DateOnly))
 }
@@ -158,7 +173,8 @@ func (r *run) tls(context.Context) []Finding {
 func (r *run) proxies(context.Context) []Finding {
 	for _, p := range r.TrustedProxies {
 		if most := map[bool]int{true: 8, false: 16}[p.Addr().Is4()]; p.Bits() < most {
-			return found("proxies.wide", Error, "List the addresses of your proxies only.", "CONSIGN_TRUSTED_PROXIES has %s: nearly everybody can claim any client address.", p)
+			return found("proxies.wide", Error, "List the addresses of your proxies only.",
+				"CONSIGN_TRUSTED_PROXIES has %s: nearly everybody can claim any client address.", p)
 		}
 	}
 	switch {
@@ -175,7 +191,8 @@ func (r *run) proxies(context.Context) []Finding {
 func (r *run) proxy(ctx context.Context) []Finding {
 	a := r.asked()
 	if a.err != nil || !a.known {
-		return found("proxy.skipped", Hint, "See the check public-url.", "Not checked, because no server of this installation answers at the public URL.")
+		return found("proxy.skipped", Hint, "See the check public-url.",
+			"Not checked, because no server of this installation answers at the public URL.")
 	}
 	all := r.arrived(a.answer)
 	forged := r.question(ctx, http.Header{"X-Forwarded-For": {forgedAddress}, "X-Forwarded-Host": {forgedHost}}, nil)
@@ -205,15 +222,19 @@ func (r *run) arrived(a probe.Answer) (all []Finding) {
 		all = found("proxy.untrusted", Error, "If "+peer+" is your proxy, add it to CONSIGN_TRUSTED_PROXIES.",
 			"Requests come through %s, which is not in CONSIGN_TRUSTED_PROXIES: its headers are ignored, and all clients have its address.", peer)
 	case https && !a.HTTPS:
-		all = found("proxy.proto", Error, "Let the proxy set X-Forwarded-Proto: https.", "The proxy %s does not say that requests arrived over TLS: they are refused with 403.", peer)
+		all = found("proxy.proto", Error, "Let the proxy set X-Forwarded-Proto: https.",
+			"The proxy %s does not say that requests arrived over TLS: they are refused with 403.", peer)
 	case a.Trusted && forwarded > 0 && len(a.ForwardedFor) == 0:
-		all = found("proxy.address", Warning, "Let the proxy set X-Forwarded-For to the client's address.", "The proxy %s sends no X-Forwarded-For: all clients have its address, and share its rate limits.", peer)
+		all = found("proxy.address", Warning, "Let the proxy set X-Forwarded-For to the client's address.",
+			"The proxy %s sends no X-Forwarded-For: all clients have its address, and share its rate limits.", peer)
 	}
 	if host := strings.ToLower(a.Host); host != r.PublicURL.Host && host != r.PublicURL.Hostname() {
-		all = append(all, found("proxy.host", Error, "Let the proxy pass the Host header on.", "The proxy changes the Host header: %s arrived for %s.", host, r.PublicURL.Host)...)
+		all = append(all, found("proxy.host", Error, "Let the proxy pass the Host header on.",
+			"The proxy changes the Host header: %s arrived for %s.", host, r.PublicURL.Host)...)
 	}
 	if a.Origin == "" {
-		all = append(all, found("proxy.origin", Error, "Let the proxy pass the headers Origin and Sec-Fetch-Site on.", "The proxy removes the header Origin: people are signed out at once.")...)
+		all = append(all, found("proxy.origin", Error, "Let the proxy pass the headers Origin and Sec-Fetch-Site on.",
+			"The proxy removes the header Origin: people are signed out at once.")...)
 	}
 	return all
 }
@@ -227,13 +248,16 @@ func (r *run) forged(honest, a probe.Answer) (all []Finding) {
 	case !a.Trusted:
 		return nil // nothing of it counts
 	case last == forgedAddress:
-		all = found("proxy.spoofable", Error, "Let the proxy overwrite X-Forwarded-For. If requests come without a proxy, remove that address from CONSIGN_TRUSTED_PROXIES.",
+		all = found("proxy.spoofable", Error,
+			"Let the proxy overwrite X-Forwarded-For. If requests come without a proxy, remove that address from CONSIGN_TRUSTED_PROXIES.",
 			"X-Forwarded-For of a client arrives unchanged: everybody can claim any address, and evades rate limits.")
 	case strings.Contains(list, forgedAddress):
-		all = found("proxy.appends", Warning, "Let the proxy overwrite X-Forwarded-For instead of appending to it.", "The proxy appends to the X-Forwarded-For of clients: with one trusted address too many, everybody can claim any address.")
+		all = found("proxy.appends", Warning, "Let the proxy overwrite X-Forwarded-For instead of appending to it.",
+			"The proxy appends to the X-Forwarded-For of clients: with one trusted address too many, everybody can claim any address.")
 	}
 	if a.Host == forgedHost && honest.Host != forgedHost {
-		all = append(all, found("proxy.host-spoofable", Error, "Let the proxy overwrite X-Forwarded-Host.", "X-Forwarded-Host of a client arrives unchanged: everybody can choose the host.")...)
+		all = append(all, found("proxy.host-spoofable", Error, "Let the proxy overwrite X-Forwarded-Host.",
+			"X-Forwarded-Host of a client arrives unchanged: everybody can choose the host.")...)
 	}
 	return all
 }
@@ -245,13 +269,15 @@ func (r *run) largeBody(ctx context.Context) []Finding {
 	case a.known && a.answer.Received == bodyBytes:
 		return nil
 	case a.status == http.StatusRequestEntityTooLarge:
-		return found("proxy.body", Error, "Remove the proxy's limit (nginx: client_max_body_size 0).", "The proxy refuses a body of %d MiB with 413: uploads fail.", bodyBytes>>20)
+		return found("proxy.body", Error, "Remove the proxy's limit (nginx: client_max_body_size 0).",
+			"The proxy refuses a body of %d MiB with 413: uploads fail.", bodyBytes>>20)
 	}
 	cause := fmt.Sprintf("status %d", a.status)
 	if a.err != nil {
 		cause = short(a.err)
 	}
-	return found("proxy.body", Error, "Remove limits and short timeouts of the proxy.", "A body of %d MiB does not get through: %s.", bodyBytes>>20, cause)
+	return found("proxy.body", Error, "Remove limits and short timeouts of the proxy.", "A body of %d MiB does not get through: %s.",
+		bodyBytes>>20, cause)
 }
 
 // admin: metrics and health are not for everybody.
@@ -262,7 +288,9 @@ func (r *run) admin(context.Context) []Finding {
 	case host == "localhost", err == nil && (address.IsLoopback() || address.IsPrivate()):
 		return fine("admin", "Metrics are served at %s.", r.AdminListen)
 	case host == "", err == nil && address.IsUnspecified():
-		return found("admin.open", Hint, "Let the firewall close that port, or set CONSIGN_ADMIN_LISTEN to a private address.", "Metrics are served at %s, on all addresses of this machine.", r.AdminListen)
+		return found("admin.open", Hint, "Let the firewall close that port, or set CONSIGN_ADMIN_LISTEN to a private address.",
+			"Metrics are served at %s, on all addresses of this machine.", r.AdminListen)
 	}
-	return found("admin.public", Warning, "Set CONSIGN_ADMIN_LISTEN to a private address.", "Metrics are served at %s, which others may reach.", r.AdminListen)
+	return found("admin.public", Warning, "Set CONSIGN_ADMIN_LISTEN to a private address.",
+		"Metrics are served at %s, which others may reach.", r.AdminListen)
 }

@@ -25,20 +25,23 @@ func (r *run) bucket(ctx context.Context) []Finding {
 	}
 	t, err := s3.Try(ctx, *r.Bucket)
 	if err != nil {
-		return found("bucket.unreachable", Error, "Compare CONSIGN_STORAGE_URL: endpoint, bucket, region, key and secret.", "The bucket is not reached: %s.", short(err))
+		return found("bucket.unreachable", Error, "Compare CONSIGN_STORAGE_URL: endpoint, bucket, region, key and secret.",
+			"The bucket is not reached: %s.", short(err))
 	}
 	var all []Finding
 	for _, right := range t.Rights {
 		if right.Err != nil {
 			id := "bucket." + strings.ReplaceAll(right.Name, " ", "-")
-			all = append(all, found(id, Error, "Give the credentials that right. docs/use/operations.md lists all.", "The credentials cannot %s in the bucket: %s.", right.Name, short(right.Err))...)
+			all = append(all, found(id, Error, "Give the credentials that right. docs/use/operations.md lists all.",
+				"The credentials cannot %s in the bucket: %s.", right.Name, short(right.Err))...)
 		}
 	}
 	if t.Left != "" {
 		all = append(all, found("bucket.left", Hint, "Remove it by hand.", "The object %s of this check is still in the bucket.", t.Left)...)
 	}
 	if t.Versions {
-		all = append(all, found("bucket.versions", Warning, "Turn versioning off, or let a lifecycle rule remove old versions.", "The bucket keeps versions: deleted files stay in it.")...)
+		all = append(all, found("bucket.versions", Warning, "Turn versioning off, or let a lifecycle rule remove old versions.",
+			"The bucket keeps versions: deleted files stay in it.")...)
 	}
 	all = append(all, r.room("spool", r.spool())...)
 	if len(all) == 0 {
@@ -55,7 +58,8 @@ func (r *run) kms(ctx context.Context) []Finding {
 	}
 	if len(r.KMS) == 0 {
 		if ours != nil {
-			return found("kms.missing", Error, "Set CONSIGN_KMS_COMMAND again.", "Keys of files are wrapped by a command, and none is set: the server does not start.")
+			return found("kms.missing", Error, "Set CONSIGN_KMS_COMMAND again.",
+				"Keys of files are wrapped by a command, and none is set: the server does not start.")
 		}
 		return nil
 	}
@@ -70,11 +74,13 @@ func (r *run) kms(ctx context.Context) []Finding {
 	case err != nil:
 		return found("kms.unwrap", Error, "Run it by hand, as the user of the server.", "CONSIGN_KMS_COMMAND does not unwrap: %s.", short(err))
 	case !bytes.Equal(back, key):
-		return found("kms.unwrap", Error, "Correct the command: unwrap must return what wrap got.", "CONSIGN_KMS_COMMAND returns another key than it got.")
+		return found("kms.unwrap", Error, "Correct the command: unwrap must return what wrap got.",
+			"CONSIGN_KMS_COMMAND returns another key than it got.")
 	}
 	if ours != nil {
 		if _, err := r.KMS.Unwrap(ctx, ours); err != nil {
-			return found("kms.key", Error, "Give the command the key that it had when this installation began.", "CONSIGN_KMS_COMMAND does not unwrap the key of this installation: %s.", short(err))
+			return found("kms.key", Error, "Give the command the key that it had when this installation began.",
+				"CONSIGN_KMS_COMMAND does not unwrap the key of this installation: %s.", short(err))
 		}
 	}
 	return fine("kms", "CONSIGN_KMS_COMMAND wraps and unwraps.")
@@ -88,9 +94,11 @@ func (r *run) redis(ctx context.Context) []Finding {
 	took, err := redis.Try(ctx, r.RedisURL)
 	switch {
 	case err != nil:
-		return found("redis.unreachable", Error, "Start Redis, and compare CONSIGN_REDIS_URL. Meanwhile each replica counts alone.", "Redis does not answer: %s.", short(err))
+		return found("redis.unreachable", Error, "Start Redis, and compare CONSIGN_REDIS_URL. Meanwhile each replica counts alone.",
+			"Redis does not answer: %s.", short(err))
 	case took > slowRedis:
-		return found("redis.latency", Warning, "Bring server and Redis closer together: most requests ask it.", "Redis takes %s for an answer.", inWords(took))
+		return found("redis.latency", Warning, "Bring server and Redis closer together: most requests ask it.", "Redis takes %s for an answer.",
+			inWords(took))
 	}
 	return fine("redis", "Redis answers within %s.", inWords(took))
 }
@@ -98,18 +106,23 @@ func (r *run) redis(ctx context.Context) []Finding {
 // smtp: the mail server accepts login and sender.
 func (r *run) smtp(ctx context.Context) []Finding {
 	if r.SMTP == nil {
-		return found("smtp.none", Warning, "Set CONSIGN_SMTP_URL before others use this server.", "No mail server is set: mails are files, and nobody gets them.")
+		return found("smtp.none", Warning, "Set CONSIGN_SMTP_URL before others use this server.",
+			"No mail server is set: mails are files, and nobody gets them.")
 	}
 	err := r.SMTP.Try(ctx, r.MailFrom)
 	switch {
 	case errors.Is(err, mail.ErrLogin):
-		return found("smtp.login", Error, "Correct user and password in CONSIGN_SMTP_URL; percent-encode special characters.", "The mail server refuses the login: %s.", short(err))
+		return found("smtp.login", Error, "Correct user and password in CONSIGN_SMTP_URL; percent-encode special characters.",
+			"The mail server refuses the login: %s.", short(err))
 	case errors.Is(err, mail.ErrSender):
-		return found("smtp.sender", Error, "Set CONSIGN_MAIL_FROM to an address that this login may use.", "The mail server refuses mails of %s: %s.", r.MailFrom, short(err))
+		return found("smtp.sender", Error, "Set CONSIGN_MAIL_FROM to an address that this login may use.",
+			"The mail server refuses mails of %s: %s.", r.MailFrom, short(err))
 	case errors.Is(err, mail.ErrTLS):
-		return found("smtp.tls", Error, "Give the mail server a valid certificate and STARTTLS, or choose smtps:// or ?tls= in CONSIGN_SMTP_URL.", "TLS with the mail server fails: %s.", short(err))
+		return found("smtp.tls", Error, "Give the mail server a valid certificate and STARTTLS, or choose smtps:// or ?tls= in CONSIGN_SMTP_URL.",
+			"TLS with the mail server fails: %s.", short(err))
 	case err != nil:
-		return found("smtp.unreachable", Error, "Compare host and port of CONSIGN_SMTP_URL, and the firewall: many networks close port 25.", "The mail server is not reached: %s.", short(err))
+		return found("smtp.unreachable", Error, "Compare host and port of CONSIGN_SMTP_URL, and the firewall: many networks close port 25.",
+			"The mail server is not reached: %s.", short(err))
 	}
 	return fine("smtp", "The mail server accepts the login and mails of %s.", r.MailFrom)
 }
@@ -120,13 +133,15 @@ func (r *run) mailDNS(ctx context.Context) []Finding {
 	if r.SMTP == nil || domain == "" || domain == "localhost" || net.ParseIP(domain) != nil {
 		return nil
 	}
-	const advice = "Without them, many receivers put mails into the spam folder. Make the record your mail provider names. See DKIM in a received mail: consign mail test ADDRESS, then look for dkim=pass."
+	const advice = "Without them, many receivers put mails into the spam folder. Make the record your mail provider names. See DKIM in a " +
+		"received mail: consign mail test ADDRESS, then look for dkim=pass."
 	spf, errSPF := r.record(ctx, domain, "v=spf1")
 	dmarc, errDMARC := r.record(ctx, "_dmarc."+domain, "v=DMARC1")
 	_, errMX := r.Resolver.LookupMX(ctx, domain)
 	var all []Finding
 	if errSPF != nil || errDMARC != nil {
-		return found("mail-dns.unknown", Hint, "Ask another machine: dig TXT "+domain+", dig TXT _dmarc."+domain+".", "The DNS records of %s could not be looked up: %s.", domain, short(errors.Join(errSPF, errDMARC)))
+		return found("mail-dns.unknown", Hint, "Ask another machine: dig TXT "+domain+", dig TXT _dmarc."+domain+".",
+			"The DNS records of %s could not be looked up: %s.", domain, short(errors.Join(errSPF, errDMARC)))
 	}
 	if !spf {
 		all = append(all, found("mail-dns.spf", Hint, advice, "%s has no SPF record.", domain)...)
@@ -135,7 +150,8 @@ func (r *run) mailDNS(ctx context.Context) []Finding {
 		all = append(all, found("mail-dns.dmarc", Hint, advice, "%s has no DMARC record.", domain)...)
 	}
 	if absent(errMX) {
-		all = append(all, found("mail-dns.mx", Hint, "Let the domain of CONSIGN_MAIL_FROM accept mails, or choose another.", "%s accepts no mails (no MX record): some receivers refuse its senders, and bounces are lost.", domain)...)
+		all = append(all, found("mail-dns.mx", Hint, "Let the domain of CONSIGN_MAIL_FROM accept mails, or choose another.",
+			"%s accepts no mails (no MX record): some receivers refuse its senders, and bounces are lost.", domain)...)
 	}
 	if len(all) == 0 {
 		return fine("mail-dns", "%s has SPF and DMARC. DKIM shows in a received mail only (consign mail test).", domain)
@@ -168,11 +184,13 @@ func absent(err error) bool {
 // scanner: it answers and reports its limits.
 func (r *run) scanner(ctx context.Context) []Finding {
 	if r.Scanner == nil {
-		return found("scanner.none", Hint, "Set CONSIGN_SCANNER_URL if strangers send files to you.", "No malware scanner is set: files are not inspected.")
+		return found("scanner.none", Hint, "Set CONSIGN_SCANNER_URL if strangers send files to you.",
+			"No malware scanner is set: files are not inspected.")
 	}
 	version, err := r.Scanner.Version(ctx)
 	if err != nil {
-		return found("scanner.unreachable", Error, "Start the scanner, and compare CONSIGN_SCANNER_URL. Files wait for it meanwhile.", "The malware scanner does not answer: %s.", short(err))
+		return found("scanner.unreachable", Error, "Start the scanner, and compare CONSIGN_SCANNER_URL. Files wait for it meanwhile.",
+			"The malware scanner does not answer: %s.", short(err))
 	}
 	warnings, err := r.Scanner.Warnings(ctx)
 	if err != nil {

@@ -92,7 +92,8 @@ const receiversBatch = 2000
 func Append(ctx context.Context, q database.Querier, now time.Time, e Event) error {
 	uid, receivers := id.New[id.Event](), e.Receivers
 	if len(receivers) > receiversBatch { // sort all: batches keep the lock order, and no receiver is in two of them
-		receivers = slices.Compact(slices.SortedFunc(slices.Values(receivers), func(a, b id.Person) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }))
+		receivers = slices.Compact(slices.SortedFunc(slices.Values(receivers),
+			func(a, b id.Person) int { return bytes.Compare(a.UUID[:], b.UUID[:]) }))
 	}
 	for batch := range slices.Chunk(receivers, receiversBatch) {
 		_, err := database.Exec(ctx, q, "append event "+e.Kind, appendSQL,

@@ -182,7 +182,8 @@ func TestRevocationBeforeNotification(t *testing.T) {
 		if err := rep.revocations.Publish(t.Context(), tx, token.Revocation{Ended: ended.UUID}); err != nil {
 			return err
 		}
-		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.Now().UnixMicro(), c.Now(), id.New[id.Event]().UUID, PrivilegesUpdated, ann.String(),
+		_, err := tx.Exec(t.Context(), appendSQL, []id.Person{ann}, c.Now().UnixMicro(), c.Now(), id.New[id.Event]().UUID, PrivilegesUpdated,
+			ann.String(),
 			"no channel", "")
 		return err
 	})

@@ -19,7 +19,8 @@ type Host struct {
 	Name         string          // the organization's active hostname: lower case, no port; links are built from it
 	Organization id.Organization // the organization the hostname selects
 	Free         bool            // that organization is the free one
-	Own          bool            // the requested name is the organization's own, active or inactive; false when the free organization is the fallback
+	// the requested name is the organization's own, active or inactive; false when the free organization is the fallback
+	Own bool
 
 	UploadOrigins string // origins of other sites whose pages may upload here (contract 1.10), separated by spaces: Host is a key of caches
 }

@@ -127,7 +127,8 @@ func TestURLOfForeignPath(t *testing.T) {
 	d := hosts.New((&directory{}).load, &url.URL{Scheme: "https", Host: "consign.test"}, time.Hour, time.Now)
 	for path, want := range map[string]string{
 		"": "", "/t/x?next=//a#//b": "/t/x?next=//a#//b", "/m/%C3%BC": "/m/%C3%BC",
-		"//evil.test": "/", "@evil.test/": "/", ".evil.test/": "/", ":80@evil.test/": "/", "/\\evil.test": "/", "/\t/evil.test": "/", "/\n/evil.test": "/", "/.//evil.test": "/",
+		"//evil.test": "/", "@evil.test/": "/", ".evil.test/": "/", ":80@evil.test/": "/", "/\\evil.test": "/", "/\t/evil.test": "/",
+		"/\n/evil.test": "/", "/.//evil.test": "/",
 		"/%2e//evil.test": "/", "javascript:alert(1)": "/", "https://evil.test/": "/", "/a b": "/", "/x\r\nSet-Cookie: a=b": "/", "/?\x00": "/",
 	} {
 		if got := d.URL("acme.test", path); got != "https://acme.test"+want {
@@ -139,7 +140,8 @@ func TestURLOfForeignPath(t *testing.T) {
 // A local path stays on its origin, whether it is appended to the origin or resolved against it. Browsers first skip tabs and line
 // ends, trim white space and read a backslash as a slash.
 func FuzzLocalPath(f *testing.F) {
-	for _, path := range []string{"/t/x?y=1", "//evil.test", "/\\evil.test", "/\t/evil.test", "/.//evil.test", "@evil.test", "javascript:alert(1)", "/a#b?c//d"} {
+	for _, path := range []string{"/t/x?y=1", "//evil.test", "/\\evil.test", "/\t/evil.test", "/.//evil.test", "@evil.test",
+		"javascript:alert(1)", "/a#b?c//d"} {
 		f.Add(path)
 	}
 	asBrowsers := strings.NewReplacer("\t", "", "\n", "", "\r", "", "\\", "/")
@@ -153,7 +155,8 @@ func FuzzLocalPath(f *testing.F) {
 			t.Fatalf("%q begins with a host", path)
 		}
 		resolved, err := base.Parse(seen)
-		if err == nil && (resolved.Scheme != base.Scheme || resolved.Host != base.Host || resolved.User != nil || strings.HasPrefix(resolved.Path, "//") && !strings.Contains(seen, "%2")) {
+		if err == nil && (resolved.Scheme != base.Scheme || resolved.Host != base.Host || resolved.User != nil ||
+			strings.HasPrefix(resolved.Path, "//") && !strings.Contains(seen, "%2")) {
 			t.Fatalf("%q leads to %s", path, resolved)
 		}
 		appended, err := url.Parse("https://consign.test" + seen)

@@ -137,12 +137,14 @@ func wholeSeconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }
 
 // TakeFor is TakeQuietly around work that reports whether it counts. The token is taken before the work, so that parallel
 // requests cannot exceed the capacity, and returned after work that does not count.
-func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style, work func() (counts bool, err error)) error {
+func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style,
+	work func() (counts bool, err error)) error {
 	return b.TakeAllFor(w, ctx, []ratelimit.Part{{Bucket: bucket, Identifier: identifier}}, style, work)
 }
 
 // TakeAllFor is TakeFor for a token of every part, or of none.
-func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts []ratelimit.Part, style Style, work func() (counts bool, err error)) error {
+func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts []ratelimit.Part, style Style,
+	work func() (counts bool, err error)) error {
 	refused, result, err := b.limiter.TakeAll(ctx, parts...)
 	if err != nil {
 		return err

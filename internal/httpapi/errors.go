@@ -81,7 +81,8 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(wholeSeconds(f.RetryAfter)))
 	}
-	if f.Capacity > 0 && (h.Get("X-RateLimit-Limit") != strconv.Itoa(f.Capacity) || h.Get("X-RateLimit-Remaining") != "0") { // instead of the headers of a bucket that had room
+	// instead of the headers of a bucket that had room
+	if f.Capacity > 0 && (h.Get("X-RateLimit-Limit") != strconv.Itoa(f.Capacity) || h.Get("X-RateLimit-Remaining") != "0") {
 		writeLimit(h, "refusing", 0, ratelimit.Result{Limit: f.Capacity, RetryAfter: f.RetryAfter})
 	}
 	if f.Kind == fault.Unauthenticated {

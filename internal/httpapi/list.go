@@ -19,13 +19,15 @@ func List[T, B any](w http.ResponseWriter, head any, member string, items iter.S
 }
 
 // CreatedList is List with status 201 and a Location header.
-func CreatedList[T, B any](w http.ResponseWriter, location string, head any, member string, items iter.Seq2[T, error], from func(T) B) error {
+func CreatedList[T, B any](w http.ResponseWriter, location string, head any, member string, items iter.Seq2[T, error],
+	from func(T) B) error {
 	w.Header().Set("Location", location)
 	return listed(w, http.StatusCreated, func(l *listing) error { return withItems(l, head, member, items, from) })
 }
 
 // Lists answers with one member: an array of groups, each encoded as by List.
-func Lists[G, H, T, B any](w http.ResponseWriter, groupsMember string, groups []G, head func(G) H, member string, items func(G) iter.Seq2[T, error], from func(T) B) error {
+func Lists[G, H, T, B any](w http.ResponseWriter, groupsMember string, groups []G, head func(G) H, member string,
+	items func(G) iter.Seq2[T, error], from func(T) B) error {
 	return listed(w, http.StatusOK, func(l *listing) error {
 		l.body.WriteString(`{"` + groupsMember + `":[`)
 		for i, g := range groups {

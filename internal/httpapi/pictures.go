@@ -14,7 +14,8 @@ import (
 )
 
 // ErrPictureNotTaken is the answer while the directory of temporary pictures (TMPDIR) is full, read-only or missing.
-var ErrPictureNotTaken = fault.ErrUnavailable.With("the server has no room for pictures at the moment; retry later").WithRetryAfter(30 * time.Second)
+var ErrPictureNotTaken = fault.ErrUnavailable.With("the server has no room for pictures at the moment; retry later").WithRetryAfter(
+	30 * time.Second)
 
 // ReceivePicture writes an uploaded picture to a temporary file. A picture that waits for the semaphore of package
 // imaging therefore uses no memory. done deletes the file.

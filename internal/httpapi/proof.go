@@ -30,7 +30,8 @@ func (in ProofRequest) Proof() token.Proof {
 }
 
 // CredentialBucket bounds guesses of the credentials of a person.
-var CredentialBucket = ratelimit.Bucket{Name: "credential", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
+var CredentialBucket = ratelimit.Bucket{Name: "credential",
+	Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 
 // TakeGuess takes a token of the caller's credential bucket if the request has something that could be a guess.
 func (b *Buckets) TakeGuess(w http.ResponseWriter, r *http.Request, in ProofRequest, s Style) error {

@@ -16,7 +16,8 @@ func TestEventStream(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := "id: 7\ndata: {}\n\nevent: KIND\nid: 8\ndata: a\ndata: b\n\n:\n\n"; w.Body.String() != want || !w.Flushed || w.Header().Get("Content-Type") != "text/event-stream" {
+	if want := "id: 7\ndata: {}\n\nevent: KIND\nid: 8\ndata: a\ndata: b\n\n:\n\n"; w.Body.String() != want || !w.Flushed ||
+		w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("body %q, headers %v", w.Body, w.Header())
 	}
 }

@@ -48,8 +48,8 @@ func Table[T any](w http.ResponseWriter, file string, head []string, items iter.
 	return nil
 }
 
-// Lines answers with items as JSON, one a line, to be saved as a file of that name. from makes the answer's form of an item. It streams: an error
-// after the first lines cuts the connection.
+// Lines answers with items as JSON, one a line, to be saved as a file of that name. from makes the answer's form of an item. It streams: an
+// error after the first lines cuts the connection.
 func Lines[T, R any](w http.ResponseWriter, file string, items iter.Seq2[T, error], from func(T) R) error {
 	header := w.Header()
 	header.Set("Content-Type", TypeJSONLines)

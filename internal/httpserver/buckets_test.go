@@ -20,7 +20,8 @@ import (
 
 func limited(t *testing.T, style httpapi.Style, b httpapi.Bucketing, change func(*httpserver.Options)) *fixture {
 	t.Helper()
-	return newFixture(t, change).mount(style, httpapi.Route{Method: "GET", Pattern: "/thing", Auth: token.NeedAccess.Optional(), Bucket: b, Handler: ok})
+	return newFixture(t, change).mount(style, httpapi.Route{Method: "GET", Pattern: "/thing", Auth: token.NeedAccess.Optional(), Bucket: b,
+		Handler: ok})
 }
 
 func sessionOf(w *httptest.ResponseRecorder) *http.Cookie {
@@ -58,7 +59,8 @@ func TestGeneralBucketBothStyles(t *testing.T) {
 		if details := wantError(t, w, code); len(details) != 1 || !strings.Contains(details[0], "Retry-After") {
 			t.Errorf("details %q do not say when to retry", details)
 		}
-		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" || w.Header().Get("RateLimit") != `"general";r=0;t=1` ||
+		if w.Header().Get("Retry-After") != "1" || w.Header().Get("X-RateLimit-Remaining") != "0" ||
+			w.Header().Get("RateLimit") != `"general";r=0;t=1` ||
 			!strings.Contains(w.Body.String(), "Maximum number of concurrent API requests reached.") {
 			t.Errorf("headers %v, body %s", w.Header(), w.Body)
 		}

@@ -13,11 +13,15 @@ import (
 )
 
 const (
-	exposedHeaders = "Authorization, Location, ETag, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, Content-Range, Accept-Ranges, Warning, Idempotency-Replayed, " +
-		"Tus-Resumable, Tus-Version, Tus-Extension, Tus-Checksum-Algorithm, Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Concat, Upload-Expires, " +
+	exposedHeaders = "Authorization, Location, ETag, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, " +
+		"Content-Range, Accept-Ranges, Warning, Idempotency-Replayed, " +
+		"Tus-Resumable, Tus-Version, Tus-Extension, Tus-Checksum-Algorithm, Upload-Offset, Upload-Length, Upload-Defer-Length, " +
+		"Upload-Metadata, Upload-Concat, Upload-Expires, " +
 		"Upload-Complete, Upload-Incomplete, Upload-Limit, Upload-Draft-Interop-Version, Accept-Patch, Repr-Digest"
-	allowedHeaders = "Authorization, Content-Type, Accept, Content-Range, Content-Digest, Repr-Digest, Range, If-Range, If-Match, If-None-Match, Last-Event-ID, Idempotency-Key, " +
-		"Tus-Resumable, Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Concat, Upload-Checksum, Upload-Complete, Upload-Incomplete, Upload-Draft-Interop-Version, Content-Disposition, X-HTTP-Method-Override, X-Request-ID, X-Requested-With"
+	allowedHeaders = "Authorization, Content-Type, Accept, Content-Range, Content-Digest, Repr-Digest, Range, If-Range, If-Match, " +
+		"If-None-Match, Last-Event-ID, Idempotency-Key, " +
+		"Tus-Resumable, Upload-Offset, Upload-Length, Upload-Defer-Length, Upload-Metadata, Upload-Concat, Upload-Checksum, Upload-Complete, " +
+		"Upload-Incomplete, Upload-Draft-Interop-Version, Content-Disposition, X-HTTP-Method-Override, X-Request-ID, X-Requested-With"
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
 	preflightLife  = "600" // seconds
 )

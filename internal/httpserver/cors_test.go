@@ -47,7 +47,8 @@ func TestCORS(t *testing.T) {
 		}
 	}
 	w := f.do("GET", "/api/thing", "", header("Origin", "https://consign.test"))
-	for _, name := range []string{"Authorization", "Location", "ETag", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining", "Content-Range", "Accept-Ranges", "Warning"} {
+	for _, name := range []string{"Authorization", "Location", "ETag", "Retry-After", "X-RateLimit-Limit", "X-RateLimit-Remaining",
+		"Content-Range", "Accept-Ranges", "Warning"} {
 		if !strings.Contains(w.Header().Get("Access-Control-Expose-Headers"), name) {
 			t.Errorf("%s is not exposed", name)
 		}
@@ -57,7 +58,8 @@ func TestCORS(t *testing.T) {
 // TestCORSOfUploadOrigins: an origin that Acme lists may call the paths of uploads at Acme's hosts, without a cookie, and nothing else.
 func TestCORSOfUploadOrigins(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/uploads/{uid}", Bucket: httpapi.NoBucket, Handler: ok})
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "PUT", Pattern: "/uploads/{uid}", Bucket: httpapi.NoBucket,
+		Handler: ok})
 	for _, c := range []struct {
 		host, origin, path string
 		allowed            bool
@@ -79,7 +81,8 @@ func TestCORSOfUploadOrigins(t *testing.T) {
 		w := f.do("PUT", c.path, "", host(c.host), header("Origin", c.origin))
 		preflight := f.do("OPTIONS", c.path, "", host(c.host), header("Origin", c.origin), header("Access-Control-Request-Method", "PUT"))
 		for _, h := range []http.Header{w.Header(), preflight.Header()} {
-			if want := map[bool]string{true: c.origin}[c.allowed]; h.Get("Access-Control-Allow-Origin") != want || h.Get("Access-Control-Allow-Credentials") != "" {
+			if want := map[bool]string{true: c.origin}[c.allowed]; h.Get("Access-Control-Allow-Origin") != want ||
+				h.Get("Access-Control-Allow-Credentials") != "" {
 				t.Errorf("%s at %s%s: headers %v", c.origin, c.host, c.path, h)
 			}
 		}

@@ -331,7 +331,8 @@ func TestCutWhenDone(t *testing.T) {
 // TestKeepAliveAfterBodies: requests on one connection do not inherit each other's deadlines.
 func TestKeepAliveAfterBodies(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "POST", Pattern: "/echo", Bucket: httpapi.NoBucket, Body: httpapi.StreamBody,
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "POST", Pattern: "/echo", Bucket: httpapi.NoBucket,
+		Body: httpapi.StreamBody,
 		Handler: func(w http.ResponseWriter, r *http.Request) error {
 			b, err := io.ReadAll(r.Body)
 			if err != nil {

@@ -44,13 +44,14 @@ func TestBrokenLists(t *testing.T) {
 // TestClientLeavesDuringAList: the log has a 499 at level info, not a server error.
 func TestClientLeavesDuringAList(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "GET", Pattern: "/endless", Handler: func(w http.ResponseWriter, _ *http.Request) error {
-		endless := func(yield func(int, error) bool) {
-			for yield(0, nil) {
+	f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "GET", Pattern: "/endless",
+		Handler: func(w http.ResponseWriter, _ *http.Request) error {
+			endless := func(yield func(int, error) bool) {
+				for yield(0, nil) {
+				}
 			}
-		}
-		return httpapi.List(w, struct{}{}, "lines", endless, func(int) string { return strings.Repeat("x", 100) })
-	}})
+			return httpapi.List(w, struct{}{}, "lines", endless, func(int) string { return strings.Repeat("x", 100) })
+		}})
 	server := httptest.NewServer(f.api.Handler())
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/endless", http.NoBody)
 	if err != nil {

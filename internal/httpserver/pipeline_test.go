@@ -82,20 +82,27 @@ func TestClientAddressAndHost(t *testing.T) {
 		address string
 		host    string
 	}{
-		"direct":                      {nil, "192.0.2.7", "consign.test"},
-		"untrusted forwards":          {[]func(*http.Request){forwarded("1.1.1.1"), header("X-Forwarded-Host", "acme.test")}, "192.0.2.7", "consign.test"},
-		"one hop":                     {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1")}, "1.1.1.1", "consign.test"},
-		"client forged":               {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1")}, "1.1.1.1", "consign.test"},
-		"two proxies":                 {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1, 10.0.0.2")}, "1.1.1.1", "consign.test"},
-		"two header lines":            {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9", "1.1.1.1,10.0.0.2")}, "1.1.1.1", "consign.test"},
-		"ports and brackets":          {[]func(*http.Request){from("10.0.0.1:1"), forwarded("[2001:db8::1]:99, 10.0.0.3:80")}, "2001:db8::1", "consign.test"},
-		"all trusted":                 {[]func(*http.Request){from("10.0.0.1:1"), forwarded("10.0.0.3, 10.0.0.2")}, "10.0.0.3", "consign.test"},
-		"malformed address":           {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1, unknown, 10.0.0.2")}, "10.0.0.2", "consign.test"},
-		"empty":                       {[]func(*http.Request){from("10.0.0.1:1"), forwarded("")}, "10.0.0.1", "consign.test"},
-		"forwarded host":              {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "evil.test, Acme.test:443")}, "10.0.0.1", "acme.test"},
-		"inactive host":               {[]func(*http.Request){host("old.acme.test:8443")}, "192.0.2.7", "acme.test"},
-		"any other host":              {[]func(*http.Request){host("203.0.113.1")}, "192.0.2.7", "consign.test"},
-		"malformed host from a proxy": {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "a b\x00<>")}, "10.0.0.1", "consign.test"},
+		"direct": {nil, "192.0.2.7", "consign.test"},
+		"untrusted forwards": {[]func(*http.Request){forwarded("1.1.1.1"), header("X-Forwarded-Host", "acme.test")}, "192.0.2.7",
+			"consign.test"},
+		"one hop":       {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1")}, "1.1.1.1", "consign.test"},
+		"client forged": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1")}, "1.1.1.1", "consign.test"},
+		"two proxies": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9, 1.1.1.1, 10.0.0.2")}, "1.1.1.1",
+			"consign.test"},
+		"two header lines": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("9.9.9.9", "1.1.1.1,10.0.0.2")}, "1.1.1.1",
+			"consign.test"},
+		"ports and brackets": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("[2001:db8::1]:99, 10.0.0.3:80")}, "2001:db8::1",
+			"consign.test"},
+		"all trusted": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("10.0.0.3, 10.0.0.2")}, "10.0.0.3", "consign.test"},
+		"malformed address": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("1.1.1.1, unknown, 10.0.0.2")}, "10.0.0.2",
+			"consign.test"},
+		"empty": {[]func(*http.Request){from("10.0.0.1:1"), forwarded("")}, "10.0.0.1", "consign.test"},
+		"forwarded host": {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "evil.test, Acme.test:443")},
+			"10.0.0.1", "acme.test"},
+		"inactive host":  {[]func(*http.Request){host("old.acme.test:8443")}, "192.0.2.7", "acme.test"},
+		"any other host": {[]func(*http.Request){host("203.0.113.1")}, "192.0.2.7", "consign.test"},
+		"malformed host from a proxy": {[]func(*http.Request){from("10.0.0.1:1"), header("X-Forwarded-Host", "a b\x00<>")}, "10.0.0.1",
+			"consign.test"},
 	} {
 		seen = token.Client{}
 		wantStatus(t, f.do("GET", "/api/thing", "", c.change...), http.StatusNoContent)
@@ -111,10 +118,11 @@ func TestRouting(t *testing.T) {
 	t.Parallel()
 	var param string
 	f := newFixture(t, nil).mount(httpapi.Identity,
-		httpapi.Route{Method: "GET", Pattern: "/emails/{address}", Bucket: httpapi.NoBucket, Handler: func(w http.ResponseWriter, r *http.Request) error {
-			param = httpapi.Param(r, "address")
-			return httpapi.JSON(w, http.StatusOK, map[string]string{"a": "b&c"})
-		}},
+		httpapi.Route{Method: "GET", Pattern: "/emails/{address}", Bucket: httpapi.NoBucket,
+			Handler: func(w http.ResponseWriter, r *http.Request) error {
+				param = httpapi.Param(r, "address")
+				return httpapi.JSON(w, http.StatusOK, map[string]string{"a": "b&c"})
+			}},
 		httpapi.Route{Method: "DELETE", Pattern: "/emails/{address}", Handler: ok},
 		httpapi.Route{Method: "POST", Pattern: "/gone", Gone: true},
 		httpapi.Route{Method: "GET", Pattern: "/old", Handler: ok, Deprecated: `use "new"`, DeprecatedSince: time.Unix(1700000000, 0)},
@@ -147,7 +155,8 @@ func TestRouting(t *testing.T) {
 	if w.Header().Get("Warning") != `299 - "use \"new\""` || w.Header().Get("Deprecation") != "@1700000000" {
 		t.Errorf("headers %v", w.Header())
 	}
-	for accept, status := range map[string]int{"text/plain": 204, "text/*;q=0.1": 204, "image/png": 406, "text/plain;q=0, application/json;q=0": 406, "": 204, "*/*": 204} {
+	for accept, status := range map[string]int{"text/plain": 204, "text/*;q=0.1": 204, "image/png": 406,
+		"text/plain;q=0, application/json;q=0": 406, "": 204, "*/*": 204} {
 		wantStatus(t, f.do("GET", "/api/text", "", header("Accept", accept)), status)
 	}
 	wantError(t, f.do("GET", "/api/old", "", header("Accept", "text/html")), 406001)
@@ -183,7 +192,8 @@ func TestHeadersOnEveryAnswer(t *testing.T) {
 		t.Errorf("request ids %v", ids)
 	}
 	proxy := from("10.0.0.1:1")
-	if got := f.do("GET", "/api/thing", "", proxy, header("X-Request-Id", "proxy-chosen-id")).Header().Get("X-Request-Id"); got != "proxy-chosen-id" {
+	if got := f.do("GET", "/api/thing", "", proxy, header("X-Request-Id", "proxy-chosen-id")).Header().Get(
+		"X-Request-Id"); got != "proxy-chosen-id" {
 		t.Errorf("id from a trusted proxy: %q", got)
 	}
 	for _, bad := range []string{"short", "white space", strings.Repeat("x", 65), "new\nline-new"} {
@@ -294,7 +304,8 @@ func TestPanics(t *testing.T) {
 		}()
 	}
 	lines := f.log.lines(t, "request")
-	if len(lines) != 4 || lines[0]["stack"] == nil || lines[0]["error"] != "panic: boom" || lines[2]["error"] != "disk read failed" || lines[2]["aborted"] != true {
+	if len(lines) != 4 || lines[0]["stack"] == nil || lines[0]["error"] != "panic: boom" || lines[2]["error"] != "disk read failed" ||
+		lines[2]["aborted"] != true {
 		t.Errorf("logged %v", lines)
 	}
 	for i, want := range []string{"ERROR", "ERROR", "ERROR", "INFO"} { // a server error is logged as an error even after bytes were sent
@@ -319,7 +330,8 @@ func TestAccessLine(t *testing.T) {
 		t.Fatalf("%d lines for 4 requests", len(lines))
 	}
 	first := lines[0]
-	for k, v := range map[string]any{"method": "GET", "route": "/api/t/{key}", "status": 200.0, "bytes": 6.0, "request_id": w.Header().Get("X-Request-Id"), "client": "192.0.2.7", "host": "consign.test", "level": "INFO"} {
+	for k, v := range map[string]any{"method": "GET", "route": "/api/t/{key}", "status": 200.0, "bytes": 6.0,
+		"request_id": w.Header().Get("X-Request-Id"), "client": "192.0.2.7", "host": "consign.test", "level": "INFO"} {
 		if first[k] != v {
 			t.Errorf("%s = %v, want %v", k, first[k], v)
 		}

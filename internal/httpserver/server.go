@@ -93,7 +93,8 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
-		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, console: o.Console, stopping: o.Stopping, observe: o.Observe,
+		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, console: o.Console,
+		stopping: o.Stopping, observe: o.Observe,
 		sealer: o.Sealer, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
@@ -211,7 +212,8 @@ func wellFormedID(s string) bool {
 
 // errNoHTTPS names the setting because an operator who has not declared the proxy sees this error.
 var errNoHTTPS = fault.ErrForbidden.With(
-	"this server answers over HTTPS only; if a proxy ends TLS in front of it, list the proxy's address in CONSIGN_TRUSTED_PROXIES and let it send X-Forwarded-Proto: https")
+	"this server answers over HTTPS only; if a proxy ends TLS in front of it, list the proxy's address in CONSIGN_TRUSTED_PROXIES and let " +
+		"it send X-Forwarded-Proto: https")
 
 const maintenanceRetry = time.Minute
 
@@ -258,7 +260,8 @@ func (s *Server) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	httpapi.WriteError(w, r, fault.ErrMethodNotAllowed.With("this resource supports "+allow))
 }
 
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions}
 
 // end finishes a request. It turns a panic into a 500, or cuts the connection if the answer has begun, reports to Options.Observe
 // and writes the access log.

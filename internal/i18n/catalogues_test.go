@@ -119,7 +119,8 @@ func usedSentences(t *testing.T) map[sentence]string {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "var" || name == "testdata" || name == "vendor") {
+			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "var" || name == "testdata" ||
+				name == "vendor") {
 				return filepath.SkipDir
 			}
 			return nil

@@ -27,15 +27,19 @@ import (
 // The errors of Begin.
 var (
 	// ErrKey: the header is malformed.
-	ErrKey = fault.ErrInvalid.With(`Idempotency-Key: must be given once, as 1 to 255 visible ASCII characters, like "8e03978e-40d5-43dd-bc93-6894a57f9324"`)
+	ErrKey = fault.ErrInvalid.With(
+		`Idempotency-Key: must be given once, as 1 to 255 visible ASCII characters, like "8e03978e-40d5-43dd-bc93-6894a57f9324"`)
 	// ErrRunning: the first request with the key has no answer yet.
-	ErrRunning = fault.New(409902, "Idempotency-Key: the first request with this key is still running; repeat this one").WithRetryAfter(time.Second)
+	ErrRunning = fault.New(409902, "Idempotency-Key: the first request with this key is still running; repeat this one").WithRetryAfter(
+		time.Second)
 	// ErrLost: the first request took effect, and its answer was not stored.
-	ErrLost = fault.New(409903, "Idempotency-Key: the first request with this key took effect, but its answer was lost; look at what it was to create")
+	ErrLost = fault.New(409903, "Idempotency-Key: the first request with this key took effect, but its answer was lost; look at what it was "+
+		"to create")
 	// ErrOther: the key belongs to a request with another method, path, query or body.
 	ErrOther = fault.New(422001, "Idempotency-Key: belongs to a request with another address or body; use a new key")
 	// ErrTooMany: the caller has used as many keys within 24 hours as are allowed, or their answers hold too many bytes.
-	ErrTooMany = fault.New(403906, "Idempotency-Key: you have used too many keys within 24 hours, or their answers are too large; leave the header out")
+	ErrTooMany = fault.New(403906, "Idempotency-Key: you have used too many keys within 24 hours, or their answers are too large; leave the "+
+		"header out")
 )
 
 const (
@@ -95,7 +99,8 @@ func Key(h http.Header) (string, error) {
 	if len(key) > 1 && key[0] == '"' && key[len(key)-1] == '"' {
 		key = key[1 : len(key)-1]
 	}
-	if len(values) > 1 || key == "" || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' || r == '"' }) {
+	if len(values) > 1 || key == "" || len(key) > 255 ||
+		strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' || r == '"' }) {
 		return "", ErrKey
 	}
 	return key, nil
@@ -107,7 +112,8 @@ func Key(h http.Header) (string, error) {
 func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha256.Size]byte, q Quota) (*Claim, *Answer, error) {
 	by, hash, now := sha256.Sum256([]byte(caller)), sha256.Sum256([]byte(caller+"\x00"+key)), s.now()
 	c := &Claim{store: s, key: hash[:], uid: uuid.New()}
-	request := s.sealer.MAC("idempotency", fingerprint[:])                     // a body may have a password: its bare hash would help to guess it
+	// a body may have a password: its bare hash would help to guess it
+	request := s.sealer.MAC("idempotency", fingerprint[:])
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime) // a client that leaves must not leave a claim behind
 	defer cancel()
 	for range attempts {
@@ -138,7 +144,8 @@ func (s *Store) claim(ctx context.Context, c *Claim, by, fingerprint []byte, now
 		           SELECT octet_length(answer) AS bytes FROM idempotency_keys WHERE caller = $2 AND expires_at > $5 LIMIT $8) AS used)
 		   OR EXISTS (SELECT FROM idempotency_keys WHERE key = $1)
 		ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO UPDATE
-		SET fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at, done = false, answer = NULL
+		SET fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at,
+			done = false, answer = NULL
 		WHERE k.expires_at <= $5 OR NOT k.done AND k.busy_until <= $5 AND k.fingerprint = excluded.fingerprint`,
 		c.key, by, fingerprint, c.uid, now, now.Add(lease), now.Add(kept), q.Keys, q.Bytes)
 	return n == 1, err
@@ -200,7 +207,8 @@ func (c *Claim) Keep(ctx context.Context, a Answer) error {
 func (c *Claim) Drop(ctx context.Context, sure bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
-	_, err := database.Exec(ctx, c.store.db.Pool, "drop idempotency key", `DELETE FROM idempotency_keys WHERE key = $1 AND claim = $2 AND (NOT done OR $3)`, c.key, c.uid, sure)
+	_, err := database.Exec(ctx, c.store.db.Pool, "drop idempotency key",
+		`DELETE FROM idempotency_keys WHERE key = $1 AND claim = $2 AND (NOT done OR $3)`, c.key, c.uid, sure)
 	return err
 }
 
@@ -208,7 +216,8 @@ func (c *Claim) Drop(ctx context.Context, sure bool) error {
 func (s *Store) Clean(ctx context.Context) error {
 	for {
 		n, err := database.Exec(ctx, s.db.Pool, "delete expired idempotency keys", `
-			DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY (SELECT ctid FROM idempotency_keys WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2))`, s.now(), cleanBatch)
+			DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY (SELECT ctid FROM idempotency_keys WHERE expires_at <= $1
+				ORDER BY expires_at LIMIT $2))`, s.now(), cleanBatch)
 		if err != nil || n < cleanBatch {
 			return err
 		}

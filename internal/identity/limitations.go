@@ -112,7 +112,8 @@ func (l Limitation) Of(limits Limits) any {
 	return reflect.ValueOf(l.field(&limits)).Elem().Interface()
 }
 
-// Set sets the limitation in a change to a value as JSON has it: a bool, a float64 or a string; nil is the default. The error says what it must be.
+// Set sets the limitation in a change to a value as JSON has it: a bool, a float64 or a string; nil is the default. The error says what it
+// must be.
 func (l Limitation) Set(c *LimitsChange, value any) error {
 	want := map[string]string{LimitSwitch: "true, false", LimitCount: "a whole number, 0 to 2147483647,", LimitHostname: "a string"}[l.Kind]
 	if want == "" {

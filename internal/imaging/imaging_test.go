@@ -139,23 +139,24 @@ func TestKindsOfPictures(t *testing.T) {
 		file []byte
 		want color.NRGBA
 	}{
-		"transparent PNG":        {encodePNG(t, image.NewNRGBA(image.Rect(0, 0, 64, 32))), white},
-		"half transparent PNG":   {encodePNG(t, half), pink},
-		"16 bit PNG with alpha":  {encodePNG(t, deep), pink},
-		"transparent palette":    {encodePNG(t, transparent), white},
-		"16 bit grey PNG":        {encodePNG(t, image.NewGray16(image.Rect(0, 0, 9, 9))), color.NRGBA{A: 0xff}},
-		"1 bit PNG":              {rawPNG(30, 30, 30, 1, 0, 0), color.NRGBA{A: 0xff}},
-		"interlaced PNG":         {rawPNG(1201, 901, 901, 8, 2, 1), color.NRGBA{A: 0xff}},
-		"interlaced 16 bit PNG":  {rawPNG(33, 17, 17, 16, 6, 1), white},
-		"grey JPEG":              {flatJPEG(300, 200, []byte{0x60}, 0x11, false, 0), grey},
-		"CMYK JPEG":              {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x11, false, 0), red},
-		"CMYK JPEG, subsampled":  {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x22, false, 0), red},
-		"progressive JPEG":       {flatJPEG(300, 200, []byte{0x60, 0x80, 0x80}, 0x22, true, 3), grey},
-		"progressive CMYK":       {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x11, true, 0), red},
-		"1 × 1 PNG":              {encodePNG(t, corners(1, 1)), red},
-		"1 × 1 JPEG":             {flatJPEG(1, 1, []byte{0x60}, 0x11, false, 0), grey},
-		"one pixel high":         {flatJPEG(60000, 1, []byte{0x60}, 0x11, false, 0), grey},
-		"animated GIF":           {frames(t, 30, 30, []image.Rectangle{image.Rect(0, 0, 30, 30), image.Rect(0, 0, 30, 30)}, []color.Color{color.NRGBA{R: 0xcc, A: 0xff}, color.NRGBA{G: 0xff, A: 0xff}}), color.NRGBA{R: 0xcc, A: 0xff}},
+		"transparent PNG":       {encodePNG(t, image.NewNRGBA(image.Rect(0, 0, 64, 32))), white},
+		"half transparent PNG":  {encodePNG(t, half), pink},
+		"16 bit PNG with alpha": {encodePNG(t, deep), pink},
+		"transparent palette":   {encodePNG(t, transparent), white},
+		"16 bit grey PNG":       {encodePNG(t, image.NewGray16(image.Rect(0, 0, 9, 9))), color.NRGBA{A: 0xff}},
+		"1 bit PNG":             {rawPNG(30, 30, 30, 1, 0, 0), color.NRGBA{A: 0xff}},
+		"interlaced PNG":        {rawPNG(1201, 901, 901, 8, 2, 1), color.NRGBA{A: 0xff}},
+		"interlaced 16 bit PNG": {rawPNG(33, 17, 17, 16, 6, 1), white},
+		"grey JPEG":             {flatJPEG(300, 200, []byte{0x60}, 0x11, false, 0), grey},
+		"CMYK JPEG":             {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x11, false, 0), red},
+		"CMYK JPEG, subsampled": {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x22, false, 0), red},
+		"progressive JPEG":      {flatJPEG(300, 200, []byte{0x60, 0x80, 0x80}, 0x22, true, 3), grey},
+		"progressive CMYK":      {flatJPEG(300, 200, []byte{0xe0, 0, 0, 0xff}, 0x11, true, 0), red},
+		"1 × 1 PNG":             {encodePNG(t, corners(1, 1)), red},
+		"1 × 1 JPEG":            {flatJPEG(1, 1, []byte{0x60}, 0x11, false, 0), grey},
+		"one pixel high":        {flatJPEG(60000, 1, []byte{0x60}, 0x11, false, 0), grey},
+		"animated GIF": {frames(t, 30, 30, []image.Rectangle{image.Rect(0, 0, 30, 30), image.Rect(0, 0, 30, 30)},
+			[]color.Color{color.NRGBA{R: 0xcc, A: 0xff}, color.NRGBA{G: 0xff, A: 0xff}}), color.NRGBA{R: 0xcc, A: 0xff}},
 		"JPEG with bytes behind": {append(flatJPEG(80, 80, []byte{0x60}, 0x11, false, 0), "and more"...), grey},
 	}
 	for name, test := range tests {
@@ -194,17 +195,19 @@ func TestRefusals(t *testing.T) {
 		want error
 		says string
 	}{
-		"nothing":                  {nil, imaging.ErrNotImage, "not a picture"},
-		"text":                     {[]byte("hello"), imaging.ErrNotImage, "not a picture"},
-		"PDF":                      {[]byte("%PDF-1.7\n"), imaging.ErrNotImage, "not a picture"},
-		"BMP":                      {append([]byte("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00"), make([]byte, 80)...), imaging.ErrFormat, "image/bmp"},
-		"TIFF":                     {append([]byte("II*\x00\x08\x00\x00\x00"), make([]byte, 80)...), imaging.ErrFormat, "image/tiff"},
-		"WebP":                     {[]byte("RIFF\x24\x00\x00\x00WEBPVP8 \x18\x00\x00\x00"), imaging.ErrFormat, "image/webp"},
-		"SVG":                      {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), imaging.ErrFormat, "image/svg+xml"},
-		"arithmetic JPEG":          {bytes.Replace(photo, []byte{0xff, 0xc0}, []byte{0xff, 0xc9}, 1), imaging.ErrFormat, "unusual kind of JPEG"},
-		"PNG bomb":                 {rawPNG(30000, 30000, 0, 8, 6, 0), imaging.ErrTooLarge, "30000 × 30000 pixels; at most 50 megapixels"},
-		"JPEG bomb":                {flatJPEG(65500, 65500, []byte{1}, 0x11, false, 0)[:400], imaging.ErrTooLarge, "65500 × 65500"},
-		"GIF bomb":                 {append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), noFrames[13+3*256:]...), imaging.ErrTooLarge, "65535 × 65535"},
+		"nothing": {nil, imaging.ErrNotImage, "not a picture"},
+		"text":    {[]byte("hello"), imaging.ErrNotImage, "not a picture"},
+		"PDF":     {[]byte("%PDF-1.7\n"), imaging.ErrNotImage, "not a picture"},
+		"BMP": {append([]byte("BM\x46\x00\x00\x00\x00\x00\x00\x00\x36\x00\x00\x00\x28\x00\x00\x00"), make([]byte, 80)...),
+			imaging.ErrFormat, "image/bmp"},
+		"TIFF":            {append([]byte("II*\x00\x08\x00\x00\x00"), make([]byte, 80)...), imaging.ErrFormat, "image/tiff"},
+		"WebP":            {[]byte("RIFF\x24\x00\x00\x00WEBPVP8 \x18\x00\x00\x00"), imaging.ErrFormat, "image/webp"},
+		"SVG":             {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), imaging.ErrFormat, "image/svg+xml"},
+		"arithmetic JPEG": {bytes.Replace(photo, []byte{0xff, 0xc0}, []byte{0xff, 0xc9}, 1), imaging.ErrFormat, "unusual kind of JPEG"},
+		"PNG bomb":        {rawPNG(30000, 30000, 0, 8, 6, 0), imaging.ErrTooLarge, "30000 × 30000 pixels; at most 50 megapixels"},
+		"JPEG bomb":       {flatJPEG(65500, 65500, []byte{1}, 0x11, false, 0)[:400], imaging.ErrTooLarge, "65500 × 65500"},
+		"GIF bomb": {append([]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), noFrames[13+3*256:]...), imaging.ErrTooLarge,
+			"65535 × 65535"},
 		"PNG of 2³¹ pixels a side": {rawPNG(1<<31-1, 1<<31-1, 0, 8, 6, 0), imaging.ErrFormat, ""},
 		"scans without end":        {flatJPEG(64, 64, []byte{0x60}, 0x11, true, 2000), imaging.ErrFormat, "unusual kind of JPEG"},
 		"interlaced 16 bit giant":  {rawPNG(7000, 7000, 0, 16, 6, 1), imaging.ErrTooLarge, "too much memory"},
@@ -237,20 +240,23 @@ func TestRefusals(t *testing.T) {
 func TestBoundsAreOptions(t *testing.T) {
 	t.Parallel()
 	file := encodePNG(t, corners(100, 100))
-	if _, err := imaging.New(imaging.Options{MaxPixels: 9_999}).Avatar(t.Context(), bytes.NewReader(file)); !errors.Is(err, imaging.ErrTooLarge) {
+	if _, err := imaging.New(imaging.Options{MaxPixels: 9_999}).Avatar(t.Context(), bytes.NewReader(file)); !errors.Is(err,
+		imaging.ErrTooLarge) {
 		t.Errorf("9999 pixels: %v", err)
 	}
 	if _, err := imaging.New(imaging.Options{MaxPixels: 10_000}).Avatar(t.Context(), bytes.NewReader(file)); err != nil {
 		t.Errorf("10000 pixels: %v", err)
 	}
-	if _, err := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxMemory: 1 << 20}).Avatar(t.Context(), bytes.NewReader(file)); !errors.Is(err, imaging.ErrTooLarge) {
+	if _, err := imaging.New(imaging.Options{MaxPixels: maxPixels, MaxMemory: 1 << 20}).Avatar(t.Context(),
+		bytes.NewReader(file)); !errors.Is(err, imaging.ErrTooLarge) {
 		t.Errorf("a mebibyte: %v", err)
 	}
 }
 
 func TestClosest(t *testing.T) {
 	t.Parallel()
-	for height, want := range map[int]int{-1: 80, 0: 80, 80: 80, 119: 80, 120: 160, 161: 160, 200: 240, 239: 240, 370: 500, 369: 240, 1 << 40: 500} {
+	for height, want := range map[int]int{-1: 80, 0: 80, 80: 80, 119: 80, 120: 160, 161: 160, 200: 240, 239: 240, 370: 500, 369: 240,
+		1 << 40: 500} {
 		if got := imaging.Closest(height); got != want {
 			t.Errorf("Closest(%d) = %d, want %d", height, got, want)
 		}

@@ -29,7 +29,8 @@ func (r *Runner) Stats(ctx context.Context) ([]QueueStats, error) {
 		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()) AS due,
 		       count(*) FILTER (WHERE state <> 'running' AND scheduled_at > clock_timestamp()) AS scheduled,
 		       count(*) FILTER (WHERE state = 'running') AS running,
-		       coalesce(clock_timestamp() - min(scheduled_at) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()), '0') AS oldest_due
+		       coalesce(clock_timestamp() - min(scheduled_at) FILTER (WHERE state <> 'running' AND scheduled_at <= clock_timestamp()),
+			'0') AS oldest_due
 		FROM river_job
 		WHERE state IN ('available', 'pending', 'retryable', 'running', 'scheduled')
 		GROUP BY queue`)

@@ -95,7 +95,8 @@ func modules(t *testing.T) []component {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(all, identify(t, "Go, its standard library and runtime", goVersion.FindStringSubmatch(string(mod))[1], filepath.Join(found["golang.org/x/text"].Dir, "LICENSE")))
+	return append(all, identify(t, "Go, its standard library and runtime", goVersion.FindStringSubmatch(string(mod))[1],
+		filepath.Join(found["golang.org/x/text"].Dir, "LICENSE")))
 }
 
 var goVersion = regexp.MustCompile(`(?m)^go (\S+)$`)

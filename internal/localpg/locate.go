@@ -50,7 +50,8 @@ func (c *Cluster) locate(ctx context.Context) error {
 		return c.reportPlace()
 	}
 	if exists || c.dir != c.options.Dir {
-		return fmt.Errorf("user %s, whose cluster it is, cannot reach %s any more: give the directories above it back their permissions", c.owner.name, c.dir)
+		return fmt.Errorf("user %s, whose cluster it is, cannot reach %s any more: give the directories above it back their permissions",
+			c.owner.name, c.dir)
 	}
 	return c.moveElsewhere(ctx, record)
 }
@@ -128,7 +129,8 @@ func (c *Cluster) moveElsewhere(ctx context.Context, record string) error {
 		return err
 	}
 	if err := c.reach(ctx, dir); err != nil {
-		return fmt.Errorf("user %s can reach neither %s nor %s: choose a CONSIGN_DATA_DIR outside of private directories", c.owner.name, c.options.Dir, dir)
+		return fmt.Errorf("user %s can reach neither %s nor %s: choose a CONSIGN_DATA_DIR outside of private directories", c.owner.name,
+			c.options.Dir, dir)
 	}
 	if err := writeDurably(record, dir+"\n"); err != nil {
 		return err

@@ -56,7 +56,8 @@ func findPrograms(data string) (string, error) {
 			return p.dir, nil
 		}
 	}
-	return "", fmt.Errorf("the cluster in %s was made by Postgres %d, which is not installed any more: install it, or move the data with pg_dump", data, major)
+	return "", fmt.Errorf("the cluster in %s was made by Postgres %d, which is not installed any more: install it, or move the data "+
+		"with pg_dump", data, major)
 }
 
 // installed lists the programs in the patterns and in PATH, newest first. Of equal versions, those in PATH come last.

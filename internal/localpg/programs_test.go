@@ -15,7 +15,8 @@ func TestInstalled(t *testing.T) {
 	if found := installed(nil, ""); len(found) != 0 {
 		t.Errorf("found %v although no programs are installed", found)
 	}
-	if text := errNoPrograms.Error(); !strings.Contains(text, "apt-get install postgresql") || !strings.Contains(text, "brew install postgresql") || !strings.Contains(text, "CONSIGN_DATABASE_URL") {
+	if text := errNoPrograms.Error(); !strings.Contains(text, "apt-get install postgresql") ||
+		!strings.Contains(text, "brew install postgresql") || !strings.Contains(text, "CONSIGN_DATABASE_URL") {
 		t.Error(text)
 	}
 	root := t.TempDir()
@@ -46,7 +47,8 @@ func TestInstalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	found := installed([]string{filepath.Join(root, "postgresql/*/bin")}, strings.Join([]string{"relative", links, nine, root}, string(filepath.ListSeparator)))
+	found := installed([]string{filepath.Join(root, "postgresql/*/bin")},
+		strings.Join([]string{"relative", links, nine, root}, string(filepath.ListSeparator)))
 	for _, p := range found {
 		got = append(got, p.dir)
 	}

@@ -24,7 +24,8 @@ func factorRequired(c *composer) {
 	} else {
 		c.say(c.F("Your organization now requires a second factor for signing in to %s.", c.product))
 	}
-	c.say(c.T("Set up an authenticator app on your account page, then sign in again with its code. Until then you cannot send or receive files."))
+	c.say(c.T("Set up an authenticator app on your account page, then sign in again with its code. Until then you cannot send or " +
+		"receive files."))
 	c.button(c.T("Open account"))
 }
 

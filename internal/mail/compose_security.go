@@ -9,7 +9,8 @@ func changed(c *composer) {
 	circumstances(c)
 	c.button(c.T("This wasn’t me"))
 	if c.data.text("power") == PowerUndo {
-		c.note(c.F("If this wasn’t you, use this link. It signs out every device, undoes this change and everything after it, and lets you choose a new password. It works until %s.", c.moment("expiresAt")))
+		c.note(c.F("If this wasn’t you, use this link. It signs out every device, undoes this change and everything after it, and lets you "+
+			"choose a new password. It works until %s.", c.moment("expiresAt")))
 	} else {
 		c.note(c.F("If this wasn’t you, use this link to sign out every device. It works until %s.", c.moment("expiresAt")))
 	}
@@ -67,7 +68,8 @@ func factorAdded(c *composer) {
 		c.say(c.F("New recovery codes were created for your %s account. The old ones no longer work.", c.product))
 	case "webauthn":
 		c.out.Subject = c.T("A passkey was added to your account")
-		c.say(c.F("The passkey signs in to %s without a password. From now on, signing in with the password also asks for a second factor.", c.product))
+		c.say(c.F("The passkey signs in to %s without a password. From now on, signing in with the password also asks for a second factor.",
+			c.product))
 	default:
 		c.out.Subject = c.T("An authenticator app was added to your account")
 		c.say(c.F("From now on, signing in to %s also asks for a code from your authenticator app.", c.product))
@@ -94,7 +96,8 @@ func factorRemoved(c *composer) {
 
 func passkeyCloned(c *composer) {
 	c.out.Subject = c.T("A passkey of your account may have been copied")
-	c.say(c.F("We refused a sign-in to your %s account: the passkey’s counter went back. That happens when somebody has a copy of the passkey.", c.product))
+	c.say(c.F("We refused a sign-in to your %s account: the passkey’s counter went back. That happens when somebody has a copy of "+
+		"the passkey.", c.product))
 	c.fact(c.T("Name"), c.data.line("name"))
 	circumstances(c)
 	c.note(c.T("Remove this passkey on your account page, and add a new one."))
@@ -102,7 +105,8 @@ func passkeyCloned(c *composer) {
 
 func factorGuesses(c *composer) {
 	c.out.Subject = c.T("Someone entered wrong codes for your account")
-	c.say(c.F("Someone entered ten wrong codes in a row for the second factor of your %s account. We now wait longer after each attempt.", c.product))
+	c.say(c.F("Someone entered ten wrong codes in a row for the second factor of your %s account. We now wait longer after each attempt.",
+		c.product))
 	circumstances(c)
 	c.note(c.T("If it wasn’t you, change your password now and sign out everywhere."))
 }
@@ -116,7 +120,8 @@ func newDevice(c *composer) {
 
 func apiTokenCreated(c *composer) {
 	c.out.Subject = c.T("An API token was created for your account")
-	c.say(c.F("An API token was created for your %s account. A program that has it can act in your name. If it was you, there’s nothing to do.", c.product))
+	c.say(c.F("An API token was created for your %s account. A program that has it can act in your name. If it was you, there’s "+
+		"nothing to do.", c.product))
 	c.fact(c.T("Name"), c.data.line("name"))
 	c.fact(c.T("Permissions"), c.data.line("scopes"))
 	c.fact(c.T("Valid until"), c.moment("validUntil"))
@@ -125,23 +130,27 @@ func apiTokenCreated(c *composer) {
 
 func exportTarget(c *composer) {
 	c.out.Subject = c.T("An export target of your account was changed")
-	c.say(c.F("An export target was created or changed with your %s account. Transfers that arrive are copied to it. If it was you, there’s nothing to do.", c.product))
+	c.say(c.F("An export target was created or changed with your %s account. Transfers that arrive are copied to it. If it was you, there’s "+
+		"nothing to do.", c.product))
 	c.fact(c.T("Server"), c.data.line("host"))
 	changed(c)
 }
 
 func apiTokenExpiring(c *composer) {
 	c.out.Subject = c.T("An API token expires soon")
-	c.say(c.F("The API token “%s” of your %s account works until %s. Create a new one for the programs that use it.", c.data.line("name"), c.product, c.moment("expiresAt")))
+	c.say(c.F("The API token “%s” of your %s account works until %s. Create a new one for the programs that use it.", c.data.line("name"),
+		c.product, c.moment("expiresAt")))
 	c.button(c.T("Show API tokens"))
 }
 
 func webhookDisabled(c *composer) {
 	c.out.Subject = c.T("A webhook was turned off")
 	if c.data.flag("gone") {
-		c.say(c.F("The receiver of the webhook to %s of your %s account wants no more messages. It gets none until you turn the webhook on again.", c.data.line("host"), c.product))
+		c.say(c.F("The receiver of the webhook to %s of your %s account wants no more messages. It gets none until you turn the webhook "+
+			"on again.", c.data.line("host"), c.product))
 	} else {
-		c.say(c.F("The webhook to %s of your %s account has failed for three days. It gets no more messages until you turn it on again.", c.data.line("host"), c.product))
+		c.say(c.F("The webhook to %s of your %s account has failed for three days. It gets no more messages until you turn it on again.",
+			c.data.line("host"), c.product))
 	}
 	c.button(c.T("Show webhooks"))
 }
@@ -154,7 +163,8 @@ func dataExported(c *composer) {
 
 func changeUndone(c *composer) {
 	c.out.Subject = c.T("A change to your account was undone")
-	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device and undid the change and everything after it.", c.product))
+	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device "+
+		"and undid the change and everything after it.", c.product))
 	if c.data.text("password") != "" {
 		c.say(c.T("The old password no longer works. We sent a link to choose a new one to the account’s main address."))
 	}
@@ -163,7 +173,8 @@ func changeUndone(c *composer) {
 
 func sessionsEnded(c *composer) {
 	c.out.Subject = c.T("Your account was signed out on every device")
-	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device and changed nothing else. Please sign in again.", c.product))
+	c.say(c.F("Someone used the link in one of our emails to say that a change to your %s account wasn’t theirs. We signed out every device "+
+		"and changed nothing else. Please sign in again.", c.product))
 	circumstances(c)
 }
 
@@ -188,7 +199,8 @@ func (c *composer) counted(key string) string {
 
 func memberRemoved(c *composer) {
 	c.out.Subject = c.T("You were removed from an organization")
-	c.say(c.F("An administrator removed you from an organization on %s. You keep your account. You were signed out on every device, so please sign in again.", c.product))
+	c.say(c.F("An administrator removed you from an organization on %s. You keep your account. You were signed out on every device, so "+
+		"please sign in again.", c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
 }
@@ -203,7 +215,8 @@ func memberLeft(c *composer) {
 
 func organizationDeleted(c *composer) {
 	c.out.Subject = c.T("Your organization was deleted")
-	c.say(c.F("An administrator deleted an organization on %s that you were a member of. You keep your account. Please sign in again.", c.product))
+	c.say(c.F("An administrator deleted an organization on %s that you were a member of. You keep your account. Please sign in again.",
+		c.product))
 	c.fact(c.T("Organization"), c.data.line("organization"))
 	circumstances(c)
 }

@@ -96,7 +96,8 @@ func TestUploadConfirmationOfManyFiles(t *testing.T) {
 	if n := strings.Count(p.text, "- "+strings.Repeat("n", 99)+"… (10\u00a0B)\n"); n != MaxFiles {
 		t.Errorf("%d files listed", n)
 	}
-	if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") || !strings.Contains(p.text, "Content: 52 files, 520\u00a0B\n") {
+	if !strings.Contains(p.text, "\nand 2 more files\n") || !strings.Contains(p.html, "and 2 more files") ||
+		!strings.Contains(p.text, "Content: 52 files, 520\u00a0B\n") {
 		t.Errorf("the number of further files is missing: %.300s", p.text)
 	}
 	if len(e.Bytes) > 100_000 {
@@ -111,7 +112,8 @@ func TestUploadConfirmationWithoutList(t *testing.T) {
 	delete(msg.Data, "files")
 	msg.Data["fileCount"], msg.Data["totalBytes"] = 3, 520
 	p := parse(t, rendered(t, renderer(t), msg).Bytes)
-	for _, want := range []string{"received your files with", "Content: 3 files, 520\u00a0B\n", "The files aren’t listed because this address wasn’t confirmed."} {
+	for _, want := range []string{"received your files with", "Content: 3 files, 520\u00a0B\n",
+		"The files aren’t listed because this address wasn’t confirmed."} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("no %q in %s", want, p.text)
 		}
@@ -157,7 +159,8 @@ func TestMailsAboutProtectedTransfers(t *testing.T) {
 		}
 	}
 	p := parse(t, rendered(t, m, testMessage(TransferDelivered, "en_US")).Bytes)
-	for _, want := range []string{"> Dear Ann,\n> \n> <b>here</b> they are.\n", "Subject: The plans\n", "Content: 3 files, 104\u00a0MB\n", "Available until: November 22, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)\n"} {
+	for _, want := range []string{"> Dear Ann,\n> \n> <b>here</b> they are.\n", "Subject: The plans\n", "Content: 3 files, 104\u00a0MB\n",
+		"Available until: November 22, 2026, 10:30 AM (Europe/Berlin, UTC+01:00)\n"} {
 		if !strings.Contains(p.text, want) {
 			t.Errorf("no %q in\n%s", want, p.text)
 		}

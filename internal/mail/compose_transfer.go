@@ -104,7 +104,8 @@ func transferDelivered(c *composer) {
 		c.note(c.T("The files are being checked for malware. You can download them as soon as that is done."))
 	}
 	if c.data.flag("lastOfDay") {
-		c.note(c.T("Your mailbox received many deliveries today, so we may not email you about further ones. You’ll find all of them in your inbox."))
+		c.note(c.T("Your mailbox received many deliveries today, so we may not email you about further ones. You’ll find all of them in " +
+			"your inbox."))
 	}
 }
 

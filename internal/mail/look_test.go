@@ -57,7 +57,8 @@ func TestLookOfOrganization(t *testing.T) {
 	m := looking(t, Look{Name: "Muster AG", Colour: "#2B1A66", Logo: picture})
 	e := rendered(t, m, testMessage(TransferDelivered, "en_US"))
 	p := parse(t, e.Bytes)
-	if p.pictureKind != "image/jpeg" || !bytes.Equal(p.picture, picture) || !strings.Contains(p.html, `alt="Muster AG"`) || !strings.Contains(p.html, "#2b1a66") {
+	if p.pictureKind != "image/jpeg" || !bytes.Equal(p.picture, picture) || !strings.Contains(p.html, `alt="Muster AG"`) ||
+		!strings.Contains(p.html, "#2b1a66") {
 		t.Errorf("not the organization's look: %s %d bytes\n%s", p.pictureKind, len(p.picture), p.html)
 	}
 	if len(e.Bytes) > 100_000 {
@@ -80,7 +81,8 @@ func TestRefusedLooks(t *testing.T) {
 		"too large": {Colour: "#12345", Logo: append(logo(t), make([]byte, maxLogo)...)},
 	} {
 		p := parse(t, rendered(t, looking(t, look), testMessage(ResetPassword, "en_US")).Bytes)
-		if p.pictureKind != "image/png" || !bytes.Equal(p.picture, mark) || !strings.Contains(p.html, ownColour) || strings.Contains(p.html, "<script") {
+		if p.pictureKind != "image/png" || !bytes.Equal(p.picture, mark) || !strings.Contains(p.html, ownColour) ||
+			strings.Contains(p.html, "<script") {
 			t.Errorf("%s: %s %s", name, p.pictureKind, p.html)
 		}
 	}
@@ -128,7 +130,8 @@ func TestWriteMails(t *testing.T) {
 	}
 	write := func(name string, msg Message, look Look) {
 		p := parse(t, rendered(t, looking(t, look), msg).Bytes)
-		for ending, body := range map[string][]byte{".html": []byte(p.html), ".txt": []byte(p.text), "." + strings.TrimPrefix(p.pictureKind, "image/"): p.picture} {
+		for ending, body := range map[string][]byte{".html": []byte(p.html), ".txt": []byte(p.text),
+			"." + strings.TrimPrefix(p.pictureKind, "image/"): p.picture} {
 			if err := os.WriteFile(filepath.Join(dir, name+ending), body, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -37,7 +37,8 @@ func TestNewRefusesInvalidSender(t *testing.T) {
 	t.Parallel()
 	sealer, catalog := mail.Parts(t)
 	db := &database.DB{}
-	_, err := mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now, slog.Default())
+	_, err := mail.New(db, jobs.New(db, jobs.Options{Log: slog.Default()}), sealer, catalog, nil, mail.Options{From: "nobody"}, time.Now,
+		slog.Default())
 	if err == nil {
 		t.Error("a sender without an address was accepted")
 	}

@@ -81,7 +81,8 @@ func layout(children ...g.Node) g.Node {
 
 // preview returns the line that lists of mails show after the subject. Invisible characters keep the text of the mail out of it.
 func (m page) preview() g.Node {
-	return h.Div(h.Style("display:none;max-height:0;overflow:hidden;mso-hide:all;font-size:1px;line-height:1px;color:#f6f7f6;opacity:0"), g.Attr("aria-hidden", "true"),
+	return h.Div(h.Style("display:none;max-height:0;overflow:hidden;mso-hide:all;font-size:1px;line-height:1px;color:#f6f7f6;opacity:0"),
+		g.Attr("aria-hidden", "true"),
 		breakable(m.Preview), g.Raw(strings.Repeat("&#847;&zwnj;&nbsp;", 60)))
 }
 
@@ -90,9 +91,11 @@ func (m page) head() g.Node {
 	source := h.Src("cid:" + pictureID)
 	var shown g.Node
 	if m.look.Logo != nil {
-		shown = h.Td(h.Width("40"), h.Img(source, h.Width("40"), h.Height("40"), h.Alt(m.look.Name), h.Style("display:block;border:0;border-radius:8px")))
+		shown = h.Td(h.Width("40"), h.Img(source, h.Width("40"), h.Height("40"), h.Alt(m.look.Name),
+			h.Style("display:block;border:0;border-radius:8px")))
 	} else {
-		shown = h.Td(h.Width("40"), h.Height("40"), g.Attr("align", "center"), g.Attr("bgcolor", m.link), h.Style("border-radius:10px;background-color:"+m.link),
+		shown = h.Td(h.Width("40"), h.Height("40"), g.Attr("align", "center"), g.Attr("bgcolor", m.link),
+			h.Style("border-radius:10px;background-color:"+m.link),
 			h.Img(source, h.Width("28"), h.Height("28"), h.Alt(""), h.Style("display:block;border:0")))
 	}
 	return h.Tr(h.Td(h.Class("side"), h.Style("padding:0 32px 16px"), layout(h.Tr(shown,
@@ -102,13 +105,16 @@ func (m page) head() g.Node {
 // card returns the row with the white box.
 func (m page) card() g.Node {
 	return h.Tr(h.Td(h.Class("card side"), h.Style("padding:32px 32px 16px;background-color:#ffffff;border:"+rule+";border-radius:12px"),
-		h.H1(h.Class("ink title"), h.Style("margin:0 0 16px;font-size:24px;line-height:1.3;font-weight:650;color:#1a2120;"+wraps), breakable(m.Title)),
+		h.H1(h.Class("ink title"), h.Style("margin:0 0 16px;font-size:24px;line-height:1.3;font-weight:650;color:#1a2120;"+wraps),
+			breakable(m.Title)),
 		paragraph("ink", "color:#1a2120", g.Text(m.Greeting)),
 		g.Map(m.Lines, func(line string) g.Node { return paragraph("ink", "color:#1a2120;"+wraps, breakable(line)) }),
 		g.If(m.Code != "", layout(h.Width("100%"), h.Style("margin:8px 0 24px"), h.Tr(h.Td(h.Class("ink tint"), g.Attr("align", "center"),
-			h.Style("padding:20px;border-radius:8px;"+tint+";color:#1a2120;"+fixed+";font-size:32px;line-height:40px;font-weight:600;letter-spacing:8px"), g.Text(m.Code))))),
+			h.Style("padding:20px;border-radius:8px;"+tint+";color:#1a2120;"+fixed+
+				";font-size:32px;line-height:40px;font-weight:600;letter-spacing:8px"), g.Text(m.Code))))),
 		g.If(m.Quote != "", h.BlockQuote(h.Class("ink tint edge"),
-			h.Style("margin:8px 0 24px;padding:16px 20px;border-left:4px solid "+m.link+";border-radius:4px;"+tint+";font-size:16px;line-height:1.55;color:#1a2120;"+wraps),
+			h.Style("margin:8px 0 24px;padding:16px 20px;border-left:4px solid "+m.link+";border-radius:4px;"+tint+
+				";font-size:16px;line-height:1.55;color:#1a2120;"+wraps),
 			lines(strings.Split(m.Quote, "\n")))),
 		g.If(len(m.Facts) > 0, layout(h.Width("100%"), h.Style("margin:0 0 24px"), g.Map(m.Facts, fact.row))),
 		m.files(),
@@ -128,8 +134,10 @@ func paragraph(class, style string, children ...g.Node) g.Node {
 
 func (f fact) row() g.Node {
 	return h.Tr(
-		h.Td(h.Class("dim label"), h.Width("150"), h.Style("padding:4px 16px 4px 0;"+grey+";font-size:14px;line-height:1.5;vertical-align:top"), g.Text(f.Label)),
-		h.Td(h.Class("ink value"), h.Style("padding:4px 0;font-size:15px;line-height:1.5;vertical-align:top;color:#1a2120;"+wraps), g.Text(f.Value)),
+		h.Td(h.Class("dim label"), h.Width("150"), h.Style("padding:4px 16px 4px 0;"+grey+";font-size:14px;line-height:1.5;vertical-align:top"),
+			g.Text(f.Label)),
+		h.Td(h.Class("ink value"), h.Style("padding:4px 0;font-size:15px;line-height:1.5;vertical-align:top;color:#1a2120;"+wraps),
+			g.Text(f.Value)),
 	)
 }
 
@@ -139,7 +147,8 @@ func (m page) files() g.Node {
 		return nil
 	}
 	return layout(h.Width("100%"), h.Style("margin:0 0 24px"), g.Map(m.Files, listed.row),
-		g.If(m.More != "", h.Tr(h.Td(h.Class("dim rule"), h.ColSpan("3"), h.Style("padding:12px 0;border-top:"+rule+";"+grey+";font-size:14px"), g.Text(m.More)))))
+		g.If(m.More != "", h.Tr(h.Td(h.Class("dim rule"), h.ColSpan("3"), h.Style("padding:12px 0;border-top:"+rule+";"+grey+";font-size:14px"),
+			g.Text(m.More)))))
 }
 
 // row shows a file with its kind, as the pages do.
@@ -148,7 +157,8 @@ func (f listed) row() g.Node {
 		return h.Td(h.Class("rule "+class), h.Style("border-top:"+rule+";padding:12px 0;vertical-align:top;"+style), g.Group(children))
 	}
 	return h.Tr(
-		cell("", "width:52px", layout(h.Tr(h.Td(h.Class("dim tint"), g.Attr("align", "center"), h.Width("40"), h.Height("40"), g.Attr("aria-hidden", "true"),
+		cell("", "width:52px", layout(h.Tr(h.Td(h.Class("dim tint"), g.Attr("align", "center"), h.Width("40"), h.Height("40"),
+			g.Attr("aria-hidden", "true"),
 			h.Style("border-radius:8px;"+tint+";"+grey+";font-size:11px;line-height:14px;font-weight:700"), g.Text(kind(f.Name)))))),
 		cell("ink", "font-size:15px;line-height:1.45;color:#1a2120;"+wraps, h.Strong(h.Style("font-weight:600"), breakable(f.Name)),
 			g.If(f.SHA256 != "", h.Div(h.Class("dim"), h.Style("padding-top:2px;"+grey+";font-size:12px;line-height:1.5"),
@@ -169,10 +179,14 @@ func kind(name string) string {
 
 // button returns the mail's link as a button and as text to copy, and the second link between them.
 func (m page) button() g.Node {
-	second := g.If(m.Second != "", paragraph("ink", "color:#1a2120", h.A(h.Class("accent"), h.Href(web(m.Second)), h.Style("color:"+m.link), g.Text(m.SecondLabel))))
+	second := g.If(m.Second != "", paragraph("ink", "color:#1a2120",
+		h.A(h.Class("accent"), h.Href(web(m.Second)), h.Style("color:"+m.link), g.Text(m.SecondLabel))))
 	return g.Group{
-		layout(h.Class("action"), h.Style("margin:8px 0 20px"), h.Tr(h.Td(h.Class("fill"), g.Attr("bgcolor", m.fill), h.Style("border-radius:8px;background-color:"+m.fill),
-			h.A(h.Class("on"), h.Href(web(m.Link)), h.Style("display:inline-block;padding:14px 28px;font-size:16px;line-height:20px;font-weight:600;text-decoration:none;color:"+m.on), g.Text(m.Label))))),
+		layout(h.Class("action"), h.Style("margin:8px 0 20px"),
+			h.Tr(h.Td(h.Class("fill"), g.Attr("bgcolor", m.fill), h.Style("border-radius:8px;background-color:"+m.fill),
+				h.A(h.Class("on"), h.Href(web(m.Link)),
+					h.Style("display:inline-block;padding:14px 28px;font-size:16px;line-height:20px;font-weight:600;text-decoration:none;color:"+m.on),
+					g.Text(m.Label))))),
 		second,
 		paragraph("dim", grey+";font-size:13px", g.Text(m.T("If the button does not work, copy this address into your browser:")), h.Br(),
 			h.Span(h.Style("word-break:break-all"), g.Text(m.Link))),

@@ -68,7 +68,8 @@ func TestErase(t *testing.T) {
 	r := newReplica(t, pgtest.URL(t), smtpTo(t, s), mail.Options{})
 	r.run()
 	about := func(reference string) mail.Message {
-		return mail.Message{To: "ann@example.org", Template: mail.TransferAccessed, Reference: reference, Data: map[string]any{"subject": "Secret plans"}}
+		return mail.Message{To: "ann@example.org", Template: mail.TransferAccessed, Reference: reference,
+			Data: map[string]any{"subject": "Secret plans"}}
 	}
 	uids := r.queue(about("transfer:1"), about("transfer:2"))
 	for _, uid := range uids {

@@ -37,7 +37,8 @@ func allData() map[string]any {
 		"clientAddress": "2001:db8::7", "type": "totp", "name": "Phone", "organization": "Muster AG", "inviter": "Ann",
 		"sender": "Bob", "senderEmail": "bob@example.com", "subject": "The plans", "message": "Dear Ann,\n\n<b>here</b> they are.",
 		"fileCount": 3, "totalBytes": 104_857_600, "protection": "none", "mailbox": "Ann Example",
-		"files":     []File{{"plan.pdf", 1_500_000, strings.Repeat("ab", 32)}, {"größe 図面.dwg", 0, strings.Repeat("cd", 32)}, {"model.ifc", 103_357_600, strings.Repeat("ef", 32)}},
+		"files": []File{{"plan.pdf", 1_500_000, strings.Repeat("ab", 32)}, {"größe 図面.dwg", 0, strings.Repeat("cd", 32)},
+			{"model.ifc", 103_357_600, strings.Repeat("ef", 32)}},
 		"recipient": "cleo@example.net", "role": "recipient", "answer": "550 5.1.1 no such user", "vanityLink": "ann",
 		"host": "files.example.org", "link": "https://files.example.org/mailbox", "inbox": "https://files.example.org/inbox",
 		"device": "Firefox, Linux", "power": PowerUndo, "received": 12, "sent": 3,
@@ -242,7 +243,8 @@ func TestHeaders(t *testing.T) {
 
 func TestAddressesAreChecked(t *testing.T) {
 	t.Parallel()
-	for _, to := range []string{"", "ann", "Ann <ann@example.org>", "ann@example.org\r\nBcc: b@example.org", "ann@example.org, b@example.org", "<ann@example.org>"} {
+	for _, to := range []string{"", "ann", "Ann <ann@example.org>", "ann@example.org\r\nBcc: b@example.org", "ann@example.org, b@example.org",
+		"<ann@example.org>"} {
 		msg := testMessage(VerifyEmail, "en_US")
 		msg.To = to
 		if err := msg.check(); err == nil {

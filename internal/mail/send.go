@@ -86,7 +86,8 @@ func selfTest(address string) bool { return strings.HasSuffix(address, "@"+SelfT
 func (m *Mailer) drop(ctx context.Context, c *claimed) error {
 	_, err := database.Exec(ctx, m.db.Pool, "drop mail", `
 		UPDATE mails
-		SET state = 'cancelled', finished_at = $2, last_answer = 'not sent: a person of consign selftest', data = '{}', secret = NULL, next_attempt_at = NULL,
+		SET state = 'cancelled', finished_at = $2, last_answer = 'not sent: a person of consign selftest', data = '{}', secret = NULL,
+			next_attempt_at = NULL,
 		    busy_until = NULL
 		WHERE uid = $1 AND state = 'queued'`, c.UID, m.now())
 	return err
@@ -189,7 +190,8 @@ func (m *Mailer) markFailed(ctx context.Context, c *claimed, answer string) erro
 	return m.db.InTx(ctx, func(tx database.Tx) error {
 		list, err := database.All[Mail](ctx, tx, "mark mail as failed", `
 			UPDATE mails
-			SET state = 'failed', finished_at = $2, last_answer = $3, data = CASE WHEN has_secret THEN '{}' ELSE data END, secret = NULL, next_attempt_at = NULL, busy_until = NULL
+			SET state = 'failed', finished_at = $2, last_answer = $3, data = CASE WHEN has_secret THEN '{}' ELSE data END, secret = NULL,
+				next_attempt_at = NULL, busy_until = NULL
 			WHERE uid = $1 AND state = 'queued'
 			RETURNING `+mailColumns, c.UID, m.now(), answer)
 		if err != nil {

@@ -77,7 +77,8 @@ func TestPermanentRefusal(t *testing.T) {
 	if !strings.Contains(m.LastAnswer, "550 5.1.1 no such user") || m.FinishedAt == nil || m.NextAttemptAt != nil || m.Attempts != 2 {
 		t.Errorf("listed as %+v", m)
 	}
-	if len(reported) != 1 || reported[0].UID != uid || reported[0].Reference != "ref-nobody@example.org" || reported[0].To != "nobody@example.org" || reported[0].State != mail.Failed {
+	if len(reported) != 1 || reported[0].UID != uid || reported[0].Reference != "ref-nobody@example.org" ||
+		reported[0].To != "nobody@example.org" || reported[0].State != mail.Failed {
 		t.Errorf("OnFailed got %+v", reported)
 	}
 	if data, sealed := r.contents(uid); sealed || data != "{}" {

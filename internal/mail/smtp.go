@@ -33,7 +33,8 @@ const (
 	quitTimeout    = time.Second // for the answer to QUIT
 )
 
-var errSMTPURL = errors.New("CONSIGN_SMTP_URL is not of the form smtp://user:password@host:port?tls=required or smtps://user:password@host:port")
+var errSMTPURL = errors.New("CONSIGN_SMTP_URL is not of the form smtp://user:password@host:port?tls=required or " +
+	"smtps://user:password@host:port")
 
 // NewSMTP parses CONSIGN_SMTP_URL:
 //
@@ -150,7 +151,8 @@ func (s *SMTP) trouble(err error) error {
 	switch {
 	case errors.As(err, &answer) && answer.Code >= 530 && answer.Code <= 538, errors.Is(err, gomail.ErrNoSupportedAuthDiscovered):
 		return ErrLogin
-	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)), strings.Contains(err.Error(), "STARTTLS"):
+	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)),
+		strings.Contains(err.Error(), "STARTTLS"):
 		return ErrTLS
 	}
 	return fmt.Errorf("connect to %s", net.JoinHostPort(s.host, strconv.Itoa(s.port)))

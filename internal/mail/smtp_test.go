@@ -69,8 +69,10 @@ func TestSMTPSends(t *testing.T) {
 		"STARTTLS required": {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a + "?tls=required" }, true, ""},
 		"STARTTLS disabled": {serverOptions{startTLS: true}, func(a string) string { return "smtp://" + a + "?tls=none" }, false, ""},
 		"smtps":             {serverOptions{implicitTLS: true}, func(a string) string { return "smtps://" + a }, true, ""},
-		"smtps login":       {serverOptions{implicitTLS: true, auth: true}, func(a string) string { return "smtps://consign:p%40ss%3Aw%2Frd@" + a }, true, "consign"},
-		"STARTTLS login":    {serverOptions{startTLS: true, auth: true}, func(a string) string { return "smtp://consign:p%40ss%3Aw%2Frd@" + a }, true, "consign"},
+		"smtps login": {serverOptions{implicitTLS: true, auth: true},
+			func(a string) string { return "smtps://consign:p%40ss%3Aw%2Frd@" + a }, true, "consign"},
+		"STARTTLS login": {serverOptions{startTLS: true, auth: true}, func(a string) string { return "smtp://consign:p%40ss%3Aw%2Frd@" + a },
+			true, "consign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

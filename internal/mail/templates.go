@@ -52,8 +52,8 @@ const (
 	ChangeUndone = "change-undone"
 	// SessionsEnded reports that the link of a mail about a change ended all sessions and did nothing else: at, [clientAddress].
 	SessionsEnded = "sessions-ended"
-	// AccountDeleted reports that the account was deleted, with the number of its transfers: at, [clientAddress], [mailbox] (its link), received and
-	// sent (transfers), mostCounted (where their count stops), [organization].
+	// AccountDeleted reports that the account was deleted, with the number of its transfers: at, [clientAddress], [mailbox] (its link),
+	// received and sent (transfers), mostCounted (where their count stops), [organization].
 	AccountDeleted = "account-deleted"
 	// MemberRemoved reports to a person the removal from an organization: [organization], at.
 	MemberRemoved = "member-removed"
@@ -72,9 +72,9 @@ const (
 	// TransferDelivered brings a transfer to a recipient or mailbox owner: sender, senderEmail, [senderUnverified]
 	// (true: the sender's address was not checked), [subject], [message],
 	// [answers] ([]Answer), [files] ([]File, MaxNamed of them at most), fileCount, totalBytes, expiresAt,
-	// protection (none, password, recipientAuthentication), [checking] (true: files are given when they are checked), [lastOfDay] (true: there may
-	// be no mail about further deliveries of the day), [inbox] (address of the page, of people with an account); secret link. Subject, message, answers, files and figures are left out
-	// unless protection is none.
+	// protection (none, password, recipientAuthentication), [checking] (true: files are given when they are checked), [lastOfDay] (true: there
+	// may be no mail about further deliveries of the day), [inbox] (address of the page, of people with an account); secret link. Subject,
+	// message, answers, files and figures are left out unless protection is none.
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
 	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes, [attach: carries the signed receipt],
@@ -82,7 +82,8 @@ const (
 	// address was not checked. It has no link with a key, no subject or a message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// TransferInfected reports a file in which malware was found. To the owner: sender, senderEmail, [senderUnverified], [subject], file,
-	// finding, at, [inbox]. To the sender of a transfer to a mailbox: mailbox, at; nothing of the transfer, because the address was not checked.
+	// finding, at, [inbox]. To the sender of a transfer to a mailbox: mailbox, at; nothing of the transfer, because the address was not
+	// checked.
 	TransferInfected = "transfer-infected"
 	// UploadUnfinished reminds an uploader, once, of files that reached a mailbox's page but were not delivered: mailbox, fileCount,
 	// totalBytes (that have arrived), expiresAt, link to that page. It contains no text of the uploader, whose address was not checked.

@@ -33,8 +33,10 @@ var (
 	poolWait             = describe("database_pool_wait_seconds_total", "Time spent waiting for a connection while all were taken.")
 	poolNew              = describe("database_pool_new_connections_total", "Connections made.")
 
-	listenAge       = describe("listen_confirmed_age_seconds", "Age of the last confirmed round trip on the connection that listens for notifications.")
-	listenConfirmed = describe("listen_confirmed", "1 if that round trip is a second old at most; else each access token is checked in the database.")
+	listenAge = describe("listen_confirmed_age_seconds",
+		"Age of the last confirmed round trip on the connection that listens for notifications.")
+	listenConfirmed = describe("listen_confirmed",
+		"1 if that round trip is a second old at most; else each access token is checked in the database.")
 
 	jobDepth    = describe("jobs", "Unfinished jobs of the installation by queue and state.", "queue", "state")
 	jobOldest   = describe("job_oldest_due_seconds", "How long the job that has been due for longest has been waiting, by queue.", "queue")
@@ -43,16 +45,21 @@ var (
 	logRefuses = describe("log_refuses", "1 while this replica refuses to sign the transparency log of receipts.")
 	logPending = describe("log_pending_entries", "Entries of the installation that wait for their signature; 10000 stands for more.")
 
-	mailAttempts    = describe("mail_attempts_total", "Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
+	mailAttempts = describe("mail_attempts_total",
+		"Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
 	mailsWaiting    = describe("mails_waiting", "Mails of the installation that are not sent yet.")
-	webhookAttempts = describe("webhook_attempts_total", "Attempts of this replica to deliver to a webhook: delivered, failed and to be repeated, dead (given up).", "outcome")
-	scanVerdicts    = describe("scan_verdicts_total", "Verdicts of the malware scanner that this replica has got: clean, infected, partly; failed: none in time.", "verdict")
-	scanBytes       = describe("scan_bytes_total", "Bytes of the files that this replica had inspected.")
-	scanSeconds     = describe("scan_seconds_total", "Time that the inspections of this replica took.")
-	scansWaiting    = describe("scans_waiting", "Files of the installation that wait for an inspection, also for a repeated one.")
-	scanOldest      = describe("scan_oldest_waiting_seconds", "How long the file has waited that has waited for its first verdict for longest.")
-	webhooksWaiting = describe("webhook_deliveries_waiting", "Deliveries to webhooks of the installation that wait for their first or next attempt.")
-	webhookOldest   = describe("webhook_oldest_due_seconds", "How long the delivery that has been due for longest has been.")
+	webhookAttempts = describe("webhook_attempts_total",
+		"Attempts of this replica to deliver to a webhook: delivered, failed and to be repeated, dead (given up).", "outcome")
+	scanVerdicts = describe("scan_verdicts_total",
+		"Verdicts of the malware scanner that this replica has got: clean, infected, partly; failed: none in time.", "verdict")
+	scanBytes    = describe("scan_bytes_total", "Bytes of the files that this replica had inspected.")
+	scanSeconds  = describe("scan_seconds_total", "Time that the inspections of this replica took.")
+	scansWaiting = describe("scans_waiting", "Files of the installation that wait for an inspection, also for a repeated one.")
+	scanOldest   = describe("scan_oldest_waiting_seconds",
+		"How long the file has waited that has waited for its first verdict for longest.")
+	webhooksWaiting = describe("webhook_deliveries_waiting",
+		"Deliveries to webhooks of the installation that wait for their first or next attempt.")
+	webhookOldest = describe("webhook_oldest_due_seconds", "How long the delivery that has been due for longest has been.")
 
 	mailOldest = describe("mail_oldest_due_seconds", "How long the mail that has been due for longest has been.")
 )

@@ -49,7 +49,8 @@ func New(version string, log *slog.Logger) *Metrics {
 		registry: prometheus.NewRegistry(), log: log,
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "consign_http_requests_total",
-			Help: "Requests that have ended, by route pattern, method and class of the status; 509: refused by a full bucket; aborted: the connection was cut before the answer was complete.",
+			Help: "Requests that have ended, by route pattern, method and class of the status; 509: refused by a full bucket; aborted: the " +
+				"connection was cut before the answer was complete.",
 		}, labels),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "consign_http_request_duration_seconds",

@@ -96,7 +96,8 @@ func TestScrapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range []string{"# HELP consign_build_info Always 1; the labels say what runs.", "# TYPE consign_revocation_lag_seconds histogram", "consign_revocation_lag_seconds_count 1"} {
+		for _, line := range []string{"# HELP consign_build_info Always 1; the labels say what runs.",
+			"# TYPE consign_revocation_lag_seconds histogram", "consign_revocation_lag_seconds_count 1"} {
 			if !strings.Contains(string(text), line+"\n") {
 				t.Errorf("%q: %s is missing", encoding, line)
 			}

@@ -110,7 +110,8 @@ type Counters struct {
 
 // Minus returns what was counted after b.
 func (c Counters) Minus(b Counters) Counters {
-	return Counters{c.Requests - b.Requests, c.Errors - b.Errors, c.Uploads - b.Uploads, c.Downloads - b.Downloads, c.BytesIn - b.BytesIn, c.BytesOut - b.BytesOut}
+	return Counters{c.Requests - b.Requests, c.Errors - b.Errors, c.Uploads - b.Uploads, c.Downloads - b.Downloads, c.BytesIn - b.BytesIn,
+		c.BytesOut - b.BytesOut}
 }
 
 // Levels are what the installation has at a time. Nil: not known.
@@ -122,8 +123,8 @@ type Levels struct {
 	Transfers *int64 // that have not ended
 }
 
-// Sample is a period of the charts. Counters and Logins and Deliveries are of all replicas. Levels are the highest of the period, Free is the
-// lowest.
+// Sample is a period of the charts. Counters and Logins and Deliveries are of all replicas. Levels are the highest of the period, Free is
+// the lowest.
 type Sample struct {
 	At time.Time // its beginning
 	Counters

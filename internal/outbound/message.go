@@ -45,7 +45,8 @@ func Body(e Event) ([]byte, error) {
 	if e.Receivers == nil {
 		e.Receivers = []string{}
 	}
-	body, err := json.Marshal(messageJSON{e.Kind, e.At.UTC().Format("2006-01-02T15:04:05.000+00:00"), eventJSON{e.UID, e.Subject, e.Receivers}})
+	body, err := json.Marshal(messageJSON{e.Kind, e.At.UTC().Format("2006-01-02T15:04:05.000+00:00"),
+		eventJSON{e.UID, e.Subject, e.Receivers}})
 	if err != nil {
 		return nil, fmt.Errorf("encode webhook message: %w", err)
 	}
@@ -54,7 +55,8 @@ func Body(e Event) ([]byte, error) {
 
 // delays are the pauses after failed attempts. The last attempt is three days after the first.
 var delays = []time.Duration{
-	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 21 * time.Hour,
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour,
+	21 * time.Hour,
 }
 
 // Retry returns the pause after the failure of an attempt, which counts from 1, with up to 10 % jitter, and at least as long as the

@@ -126,7 +126,8 @@ func (s *Sender) request(ctx context.Context, m Message) (*http.Request, error) 
 	return r, nil
 }
 
-// Reason returns the word for an error of an attempt. It says no more, so that the log of deliveries does not describe the server's network.
+// Reason returns the word for an error of an attempt. It says no more, so that the log of deliveries does not describe the server's
+// network.
 func Reason(err error) string {
 	var network net.Error
 	switch {

@@ -24,7 +24,8 @@ func TestGuardAddresses(t *testing.T) {
 	t.Parallel()
 	g := NewGuard([]string{"10.1.0.0/16", "192.168.7.7", "intern.example"}, "files.example.com", nil)
 	for _, text := range []string{
-		"127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255", "192.0.2.1",
+		"127.0.0.1", "10.0.0.1", "172.16.3.4", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1", "255.255.255.255",
+		"192.0.2.1",
 		"198.18.0.1", "::", "::1", "fe80::1", "fc00::1", "ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1", "2001:db8::1",
 		"::ffff:127.0.0.1", "::ffff:10.0.0.1", "::127.0.0.1", "fe80::1%eth0", "fec0::1",
 	} {
@@ -54,8 +55,10 @@ func TestGuardURLs(t *testing.T) {
 	t.Parallel()
 	g := NewGuard([]string{"10.1.0.0/16", "intern.example"}, "files.example.com", nil)
 	for _, text := range []string{
-		"", "x", "http://hooks.example.com/", "ftp://hooks.example.com/", "https://", "https:hooks", "https://user:secret@hooks.example.com/", "https://hooks.example.com/#f",
-		"https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "http://10.0.0.1/", "https://localhost/", "https://a.localhost/", "https://Files.Example.com/id/v3",
+		"", "x", "http://hooks.example.com/", "ftp://hooks.example.com/", "https://", "https:hooks", "https://user:secret@hooks.example.com/",
+		"https://hooks.example.com/#f",
+		"https://127.0.0.1/", "https://[::1]/", "https://10.0.0.1/", "http://10.0.0.1/", "https://localhost/", "https://a.localhost/",
+		"https://Files.Example.com/id/v3",
 		"https://hooks.example.com/ x", "https://hooks.example.com/" + strings.Repeat("x", maxURL),
 	} {
 		if u, err := g.Check(text); err == nil {
@@ -63,7 +66,8 @@ func TestGuardURLs(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"https://hooks.example.com", "https://hooks.example.com:8443/a/b?key=x", "http://10.1.2.3:9000/", "http://intern.example/", "https://INTERN.example/x",
+		"https://hooks.example.com", "https://hooks.example.com:8443/a/b?key=x", "http://10.1.2.3:9000/", "http://intern.example/",
+		"https://INTERN.example/x",
 	} {
 		if _, err := g.Check(text); err != nil {
 			t.Errorf("%s %v", text, err)
@@ -133,7 +137,8 @@ func TestAttackRebinding(t *testing.T) {
 	}
 	allowed := NewSender(NewGuard([]string{"rebind.example"}, "", resolver), "", time.Now)
 	turn.Store(1)
-	r, err := allowed.Send(t.Context(), Message{ID: "m", URL: "http://rebind.example" + port, Secrets: []string{NewSecret()}, Body: []byte("{}")})
+	r, err := allowed.Send(t.Context(), Message{ID: "m", URL: "http://rebind.example" + port, Secrets: []string{NewSecret()},
+		Body: []byte("{}")})
 	if err != nil || r.Status != http.StatusOK || reached.Load() != 1 {
 		t.Errorf("to an allowed host: %+v %v", r, err)
 	}
@@ -273,7 +278,8 @@ func TestRetry(t *testing.T) {
 }
 
 func FuzzGuardCheck(f *testing.F) {
-	for _, seed := range []string{"https://hooks.example.com", "https://[::1]:443/", "https://2130706433/", "https://0x7f.1/", "http://127.1"} {
+	for _, seed := range []string{"https://hooks.example.com", "https://[::1]:443/", "https://2130706433/", "https://0x7f.1/",
+		"http://127.1"} {
 		f.Add(seed)
 	}
 	g := NewGuard(nil, "files.example.com", nil)

@@ -28,7 +28,8 @@ var ErrTooLong = errors.New("is longer than 72 bytes")
 const maxWait = 10 * time.Second
 
 // ErrBusy is returned when no slot was free for ten seconds.
-var ErrBusy = fault.ErrUnavailable.With("too many passwords are being checked at the moment; retry after as many seconds as Retry-After says").WithRetryAfter(maxWait)
+var ErrBusy = fault.ErrUnavailable.With(
+	"too many passwords are being checked at the moment; retry after as many seconds as Retry-After says").WithRetryAfter(maxWait)
 
 // Hasher hashes and compares passwords. A call waits up to ten seconds for a slot.
 type Hasher struct {

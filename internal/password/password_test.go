@@ -115,7 +115,8 @@ func TestWaitIsBounded(t *testing.T) {
 		for range 3 {
 			refused := <-outcomes
 			var f *fault.Error
-			if !errors.As(refused.err, &f) || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || len(f.Details) != 1 || refused.after != 10*time.Second {
+			if !errors.As(refused.err, &f) || f.Kind != fault.Unavailable || f.RetryAfter <= 0 || len(f.Details) != 1 ||
+				refused.after != 10*time.Second {
 				t.Errorf("the waiting call returned %v after %v", refused.err, refused.after)
 			}
 		}

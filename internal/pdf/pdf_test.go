@@ -153,7 +153,8 @@ func TestMissingGlyphs(t *testing.T) {
 		for place, put := range map[string]func(*pdf.Document){
 			"title": func(d *pdf.Document) { d.Title = text }, "party": func(d *pdf.Document) { d.Parties[0].Lines[0] = text },
 			"footer": func(d *pdf.Document) { d.Footer = text }, "item": func(d *pdf.Document) { d.Annexes[0].Blocks[0].Items = []string{text} },
-			"label": func(d *pdf.Document) { d.Signatures[0].Labels = []string{text} }, "heading": func(d *pdf.Document) { d.Sections[0].Heading = text },
+			"label":   func(d *pdf.Document) { d.Signatures[0].Labels = []string{text} },
+			"heading": func(d *pdf.Document) { d.Sections[0].Heading = text },
 		} {
 			doc := pdf.Document{Title: "x", Date: day, Parties: []pdf.Party{{Lines: []string{"x"}}}, Signatures: []pdf.Signature{{}},
 				Sections: []pdf.Section{{}}, Annexes: []pdf.Section{{Blocks: []pdf.Block{{}}}}}
@@ -278,9 +279,11 @@ func TestNoWidowsAndOrphans(t *testing.T) {
 
 func TestLongHeaderAndFooterAreCut(t *testing.T) {
 	t.Parallel()
-	o := open(t, render(t, pdf.Document{Title: "x", Date: day, Header: strings.Repeat("header ", 100), Footer: strings.Repeat("footer ", 100)}))
+	o := open(t, render(t, pdf.Document{Title: "x", Date: day, Header: strings.Repeat("header ", 100),
+		Footer: strings.Repeat("footer ", 100)}))
 	text := o.text()
-	if h, f := strings.Count(text, "header"), strings.Count(text, "footer"); h < 10 || h > 20 || f < 20 || f > 40 || strings.Count(text, "…") != 2 {
+	if h, f := strings.Count(text, "header"), strings.Count(text, "footer"); h < 10 || h > 20 || f < 20 || f > 40 ||
+		strings.Count(text, "…") != 2 {
 		t.Errorf("%d headers, %d footers: %q", h, f, text)
 	}
 }
@@ -338,7 +341,8 @@ func TestLegible(t *testing.T) {
 		if got != want {
 			t.Errorf("%q becomes %q instead of %q", text, got, want)
 		}
-		_, err := r.Render(t.Context(), pdf.Document{Title: "T", Date: time.Unix(0, 0), Preamble: []pdf.Block{{Text: got}}, Parties: []pdf.Party{{Role: "R", Lines: []string{got}}}})
+		_, err := r.Render(t.Context(), pdf.Document{Title: "T", Date: time.Unix(0, 0), Preamble: []pdf.Block{{Text: got}},
+			Parties: []pdf.Party{{Role: "R", Lines: []string{got}}}})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}

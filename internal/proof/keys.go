@@ -76,7 +76,8 @@ func NewCosigner(key string) (*Cosigner, error) {
 	hashText, encoded, _ := strings.Cut(rest, "+")
 	hash, err := strconv.ParseUint(hashText, 16, 32)
 	raw, decodeErr := base64.StdEncoding.DecodeString(encoded)
-	if err != nil || decodeErr != nil || len(hashText) != 8 || len(raw) != 1+ed25519.PublicKeySize || raw[0] != algorithmCosignature || name == "" {
+	if err != nil || decodeErr != nil || len(hashText) != 8 || len(raw) != 1+ed25519.PublicKeySize || raw[0] != algorithmCosignature ||
+		name == "" {
 		return nil, errKey
 	}
 	c := &Cosigner{name: name, hash: keyHash(name, algorithmCosignature, raw[1:]), public: raw[1:]}

@@ -11,8 +11,8 @@ import (
 )
 
 // Store keeps the levels of buckets. Take is atomic: of parallel calls on one key, exactly as many are allowed as tokens
-// fit. TakeAll takes a token of each of several keys or none: then refused is the index of the first key that refuses, else -1. The Result is
-// that key's, else the last one's. A key's limit may change between calls; its level stays.
+// fit. TakeAll takes a token of each of several keys or none: then refused is the index of the first key that refuses, else -1. The Result
+// is that key's, else the last one's. A key's limit may change between calls; its level stays.
 type Store interface {
 	Take(ctx context.Context, key string, l Limit) (Result, error)
 	TakeAll(ctx context.Context, asks []Ask) (refused int, r Result, err error)

@@ -53,7 +53,8 @@ func TestTake(t *testing.T) {
 // TestRetryAfter: a request that waits for RetryAfter is allowed, at rates that do not divide evenly.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	for _, every := range []time.Duration{time.Millisecond, 7 * time.Millisecond, 333 * time.Millisecond, time.Second, 15 * time.Second, 60 * time.Second} {
+	for _, every := range []time.Duration{time.Millisecond, 7 * time.Millisecond, 333 * time.Millisecond, time.Second, 15 * time.Second,
+		60 * time.Second} {
 		l := ratelimit.Limit{Capacity: 7, PerSecond: ratelimit.Every(every)}
 		var level ratelimit.Level
 		now := start

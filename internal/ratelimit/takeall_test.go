@@ -23,7 +23,8 @@ func TestTakeAll(t *testing.T) {
 	m := ratelimit.NewMemory(func() time.Time { return start })
 	mine, all := ratelimit.Ask{Key: "mine", Limit: slow(3)}, ratelimit.Ask{Key: "all", Limit: slow(2)}
 	for i, want := range []int{-1, -1, 1, 1, 1} {
-		if refused, r, err := m.TakeAll(t.Context(), []ratelimit.Ask{mine, all}); err != nil || refused != want || r.Allowed != (want < 0) || r.Limit != 2 {
+		if refused, r, err := m.TakeAll(t.Context(), []ratelimit.Ask{mine, all}); err != nil || refused != want || r.Allowed != (want < 0) ||
+			r.Limit != 2 {
 			t.Errorf("try %d: key %d refuses, %+v, %v", i, refused, r, err)
 		}
 	}

@@ -21,7 +21,8 @@ func TestLogger(t *testing.T) {
 		t.Fatalf("%d lines: %s", len(lines), out.String())
 	}
 	for i, want := range []bool{false, false, true} {
-		if strings.Contains(lines[i], "request_id=abc-123") != want || strings.Contains(lines[i], "request_id=") != want || !strings.Contains(lines[i], "part=mail") {
+		if strings.Contains(lines[i], "request_id=abc-123") != want || strings.Contains(lines[i], "request_id=") != want ||
+			!strings.Contains(lines[i], "part=mail") {
 			t.Errorf("line %d: %s", i, lines[i])
 		}
 	}

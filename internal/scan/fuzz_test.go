@@ -12,7 +12,8 @@ import (
 
 // FuzzClamdReply: no answer is clean but "OK", and no name is longer than its bound.
 func FuzzClamdReply(f *testing.F) {
-	for _, seed := range []string{"stream: OK", "stream: Eicar FOUND", "INSTREAM size limit exceeded. ERROR", "stream: (null) FOUND", "", " FOUND", "OK\n", "UNKNOWN COMMAND"} {
+	for _, seed := range []string{"stream: OK", "stream: Eicar FOUND", "INSTREAM size limit exceeded. ERROR", "stream: (null) FOUND", "",
+		" FOUND", "OK\n", "UNKNOWN COMMAND"} {
 		f.Add([]byte(seed + "\x00"))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -21,7 +22,8 @@ func FuzzClamdReply(f *testing.F) {
 			return
 		}
 		v, err := parseVerdict(reply)
-		if err == nil && v.State == Clean && !strings.Contains(reply, "OK") && !strings.Contains(reply, "ContainsMacros") || len(v.Finding) > maxName {
+		if err == nil && v.State == Clean && !strings.Contains(reply, "OK") && !strings.Contains(reply, "ContainsMacros") ||
+			len(v.Finding) > maxName {
 			t.Errorf("%q is %v", reply, v)
 		}
 		if version, err := parseVersion(reply); err == nil && len(version.Engine)+len(version.Signatures) > 2*maxName {
@@ -41,13 +43,15 @@ func FuzzICAPAnswer(f *testing.F) {
 	f.Add([]byte("ICAP/1.0 200 OK\r\nEncapsulated: res-hdr=0, res-body=19\r\n\r\nHTTP/1.1 200 OK\r\n\r\n7\r\ncontent\r\n0\r\n\r\n"), false)
 	f.Fuzz(func(t *testing.T, raw []byte, preview bool) {
 		const content = "content"
-		x := exchange{conn: discard{io.Discard}, in: bufio.NewReader(bytes.NewReader(raw)), source: &source{r: strings.NewReader(content)}, sent: sha256.New(), left: int64(len(content))}
+		x := exchange{conn: discard{io.Discard}, in: bufio.NewReader(bytes.NewReader(raw)), source: &source{r: strings.NewReader(content)},
+			sent: sha256.New(), left: int64(len(content))}
 		first := int64(-1)
 		if preview {
 			first = 3
 		}
 		v, err := x.run("", first)
-		if err == nil && v.State == Clean && !bytes.Contains(raw, []byte(" 204")) && !bytes.Contains(raw, []byte(" 200")) || len(v.Finding) > maxName {
+		if err == nil && v.State == Clean && !bytes.Contains(raw, []byte(" 204")) && !bytes.Contains(raw, []byte(" 200")) ||
+			len(v.Finding) > maxName {
 			t.Errorf("%q is %v", raw, v)
 		}
 	})

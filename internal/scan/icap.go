@@ -65,7 +65,8 @@ func (c icap) options(ctx context.Context) (icapHead, error) {
 		return icapHead{}, err
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "OPTIONS %s ICAP/1.0\r\nHost: %s\r\nConnection: close\r\nEncapsulated: null-body=0\r\n\r\n", c.url, c.host); err != nil {
+	if _, err := fmt.Fprintf(conn, "OPTIONS %s ICAP/1.0\r\nHost: %s\r\nConnection: close\r\nEncapsulated: null-body=0\r\n\r\n", c.url,
+		c.host); err != nil {
 		return icapHead{}, fmt.Errorf("ask the ICAP service: %w", err)
 	}
 	head, err := readHead(bufio.NewReader(conn))
@@ -358,7 +359,8 @@ func readLines(r *bufio.Reader) ([]byte, error) {
 			return nil, fmt.Errorf("read the answer of the ICAP service: %w", err)
 		case len(lines) > maxHead:
 			return nil, fmt.Errorf("%w: a head of more than %d bytes", ErrProtocol, maxHead)
-		case bytes.HasSuffix(lines, []byte("\n\r\n")) || bytes.HasSuffix(lines, []byte("\n\n")) || bytes.Equal(lines, []byte("\r\n")) || bytes.Equal(lines, []byte("\n")):
+		case bytes.HasSuffix(lines, []byte("\n\r\n")) || bytes.HasSuffix(lines, []byte("\n\n")) || bytes.Equal(lines, []byte("\r\n")) ||
+			bytes.Equal(lines, []byte("\n")):
 			return lines, nil
 		}
 	}

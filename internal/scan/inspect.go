@@ -165,7 +165,8 @@ func (i *inspection) entry(r io.ReaderAt, d directory, e entry, depth int) error
 func hasMacros(name string) bool {
 	name = strings.ToLower(strings.ReplaceAll(name, `\`, "/"))
 	return path.Base(name) == "vbaproject.bin" || strings.HasPrefix(name, "xl/macrosheets/") ||
-		strings.HasPrefix(name, "basic/") && strings.HasSuffix(name, ".xml") || strings.HasPrefix(name, "scripts/") && !strings.HasSuffix(name, "/")
+		strings.HasPrefix(name, "basic/") && strings.HasSuffix(name, ".xml") || strings.HasPrefix(name, "scripts/") &&
+		!strings.HasSuffix(name, "/")
 }
 
 // directory is where the central directory of a zip file is. base is the offset of the zip file in the file.

@@ -44,12 +44,14 @@ func verdict(t *testing.T, s scan.Scanner, content []byte) scan.Verdict {
 
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	for _, good := range []string{"clamd://av.example", "clamd://av.example:3310/", "clamd://[::1]:3310", "clamd:///run/clamd.sock", "icap://av.example/avscan"} {
+	for _, good := range []string{"clamd://av.example", "clamd://av.example:3310/", "clamd://[::1]:3310", "clamd:///run/clamd.sock",
+		"icap://av.example/avscan"} {
 		if _, err := scan.New(good, scan.Options{}); err != nil {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for _, bad := range []string{"", "clamd://", "clamd://host/path", "icap://host", "icap:///x", "http://host/x", "clamd://u:p@host", "icap://h/x?y", "clamd://host:x"} {
+	for _, bad := range []string{"", "clamd://", "clamd://host/path", "icap://host", "icap:///x", "http://host/x", "clamd://u:p@host",
+		"icap://h/x?y", "clamd://host:x"} {
 		if _, err := scan.New(bad, scan.Options{}); err == nil {
 			t.Errorf("%s is taken", bad)
 		}
@@ -176,7 +178,8 @@ func TestICAP(t *testing.T) {
 	}
 	for headers, want := range map[string]scan.Verdict{
 		"X-Virus-ID: W32.Test\r\n": {State: scan.Infected, Finding: "W32.Test"},
-		"X-Infection-Found: Type=2; Resolution=0; Threat=Encrypted container;\r\n": {State: scan.Partly, Finding: "Encrypted container", Content: []scan.Rule{scan.Encrypted}},
+		"X-Infection-Found: Type=2; Resolution=0; Threat=Encrypted container;\r\n": {State: scan.Partly, Finding: "Encrypted container",
+			Content: []scan.Rule{scan.Encrypted}},
 		"X-Violations-Found: 1\r\n": {State: scan.Infected, Finding: "ICAP.Unnamed"},
 	} {
 		v := verdict(t, open(t, scanner.ICAP{Headers: headers}.Start(t), scan.Options{}), scanner.Eicar)
@@ -184,10 +187,12 @@ func TestICAP(t *testing.T) {
 			t.Errorf("%s: %v", headers, v)
 		}
 	}
-	if v := verdict(t, open(t, scanner.ICAP{Replaces: true}.Start(t), scan.Options{}), scanner.Eicar); v.State != scan.Infected || v.Finding != "ICAP.ContentReplaced" {
+	if v := verdict(t, open(t, scanner.ICAP{Replaces: true}.Start(t), scan.Options{}), scanner.Eicar); v.State != scan.Infected ||
+		v.Finding != "ICAP.ContentReplaced" {
 		t.Errorf("a page instead of the file: %v", v)
 	}
-	if v := verdict(t, open(t, scanner.ICAP{Preview: "16", Early: true}.Start(t), scan.Options{}), large); v.State != scan.Partly || v.Finding != "ICAP.PreviewOnly" {
+	if v := verdict(t, open(t, scanner.ICAP{Preview: "16", Early: true}.Start(t), scan.Options{}), large); v.State != scan.Partly ||
+		v.Finding != "ICAP.PreviewOnly" {
 		t.Errorf("204 after the preview: %v", v)
 	}
 }

@@ -130,10 +130,11 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"size":9223372036854775808,"rate":1e999}`:   {"size: is out of range", "rate: is out of range"},
 		`{"size":1e-99,"ttl":true}`:                   {"size: must be a whole number", "ttl: must be a whole number"},
 		`{"recipients":{"a":[1]},"fields":[{"a":1}]}`: {"recipients: must be a list", "fields: must be an object"},
-		`{"recipients":[{"email":5,"x":1},7]}`:        {"recipients[0].email: must be a string", "recipients[0].x: is not a member of this object", "recipients[1]: must be an object"},
-		`{"fields":{"a":1,"b":"c","d":{}}}`:           {"fields.a: must be a string", "fields.d: must be a string"},
-		`{"at":"tomorrow","uid":"x"}`:                 {"at: is not a time like 2026-11-20T09:30:00.000+00:00", "uid: is not a valid value"},
-		`{"at":5,"uid":{}}`:                           {"at: must be a string", "uid: must be a string"},
+		`{"recipients":[{"email":5,"x":1},7]}`: {"recipients[0].email: must be a string",
+			"recipients[0].x: is not a member of this object", "recipients[1]: must be an object"},
+		`{"fields":{"a":1,"b":"c","d":{}}}`: {"fields.a: must be a string", "fields.d: must be a string"},
+		`{"at":"tomorrow","uid":"x"}`:       {"at: is not a time like 2026-11-20T09:30:00.000+00:00", "uid: is not a valid value"},
+		`{"at":5,"uid":{}}`:                 {"at: must be a string", "uid: must be a string"},
 	} {
 		if _, details := decode(t, body); !cmp.Equal(details, want) {
 			t.Errorf("%s\n got %q\nwant %q", body, details, want)
@@ -157,18 +158,20 @@ func TestDecodeBody(t *testing.T) {
 		r    *http.Request
 		code int
 	}{
-		"json":                  {request(strings.NewReader(`{}`), "application/json"), 0},
-		"case":                  {request(strings.NewReader(`{}`), "Application/JSON;Charset=UTF-8"), 0},
-		"problem":               {request(strings.NewReader(`{}`), "application/merge-patch+json"), 0},
-		"text":                  {request(strings.NewReader(`{}`), "text/plain"), 415001},
-		"none":                  {request(strings.NewReader(`{}`), ""), 415001},
-		"charset":               {request(strings.NewReader(`{}`), "application/json; charset=latin1"), 415001},
-		"too large":             {request(strings.NewReader(big), "application/json"), 413001},
-		"too large, no length":  {request(io.MultiReader(strings.NewReader(big)), "application/json"), 413001},
-		"ends early":            {request(io.MultiReader(strings.NewReader(`{`), iotest.ErrReader(io.ErrUnexpectedEOF)), "application/json"), 400001},
-		"empty without type":    {request(strings.NewReader(``), ""), 0},
-		"exactly at the limit":  {request(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-14)+`"}`), "application/json"), 0},
-		"one beyond, streaming": {request(io.MultiReader(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-13)+`"}`)), "application/json"), 413001},
+		"json":                 {request(strings.NewReader(`{}`), "application/json"), 0},
+		"case":                 {request(strings.NewReader(`{}`), "Application/JSON;Charset=UTF-8"), 0},
+		"problem":              {request(strings.NewReader(`{}`), "application/merge-patch+json"), 0},
+		"text":                 {request(strings.NewReader(`{}`), "text/plain"), 415001},
+		"none":                 {request(strings.NewReader(`{}`), ""), 415001},
+		"charset":              {request(strings.NewReader(`{}`), "application/json; charset=latin1"), 415001},
+		"too large":            {request(strings.NewReader(big), "application/json"), 413001},
+		"too large, no length": {request(io.MultiReader(strings.NewReader(big)), "application/json"), 413001},
+		"ends early": {request(io.MultiReader(strings.NewReader(`{`), iotest.ErrReader(io.ErrUnexpectedEOF)), "application/json"),
+			400001},
+		"empty without type":   {request(strings.NewReader(``), ""), 0},
+		"exactly at the limit": {request(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-14)+`"}`), "application/json"), 0},
+		"one beyond, streaming": {request(io.MultiReader(strings.NewReader(`{"subject":"`+strings.Repeat("a", 1<<20-13)+`"}`)),
+			"application/json"), 413001},
 	} {
 		var got sample
 		err := strictjson.DecodeOptional(c.r, &got)
@@ -185,7 +188,8 @@ func TestDecodeBody(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"subject":"a","any":[1,{"x":null}]}`, `{"size":1e3}`, `{"subject":"\ud83c\udf89"}`, "{\"a\":\"\xff\"}", `{"a":1,"a":2}`, `[[[`, `{"recipients":[{"email":5}]}`} {
+	for _, seed := range []string{`{"subject":"a","any":[1,{"x":null}]}`, `{"size":1e3}`, `{"subject":"\ud83c\udf89"}`, "{\"a\":\"\xff\"}",
+		`{"a":1,"a":2}`, `[[[`, `{"recipients":[{"email":5}]}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -209,7 +213,8 @@ func FuzzDecode(f *testing.F) {
 				Subject string `json:"subject"`
 			}
 			// The standard decoder folds case; a body with such names may differ.
-			if json.Unmarshal(body, &std) == nil && !strings.Contains(strings.ToLower(string(body)), "\\u") && !foldsCase(body) && !cmp.Equal(std, whole) {
+			if json.Unmarshal(body, &std) == nil && !strings.Contains(strings.ToLower(string(body)), "\\u") && !foldsCase(body) &&
+				!cmp.Equal(std, whole) {
 				t.Fatalf("%q: %+v, standard library %+v", body, whole, std)
 			}
 		}
@@ -236,7 +241,8 @@ func BenchmarkDecode(b *testing.B) {
 	body := `{"subject":"A subject","ttl":7,"recipients":[{"email":"ann@example.com","destinationType":"to"}],"notify":true}`
 	b.ReportAllocs()
 	for b.Loop() {
-		r := &http.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body))}
+		r := &http.Request{Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+			ContentLength: int64(len(body))}
 		var got sample
 		if err := strictjson.Decode(r, &got); err != nil {
 			b.Fatal(err)

@@ -133,7 +133,8 @@ func (p *IDP) Token(now time.Time, email string, changes map[string]any) string 
 	p.mu.Lock()
 	key, kid := p.key, p.kid
 	p.mu.Unlock()
-	return p.Sign(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: fmt.Sprint(kid)}}, p.Claims(now, email, changes))
+	return p.Sign(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: key, KeyID: fmt.Sprint(kid)}},
+		p.Claims(now, email, changes))
 }
 
 // Sign signs claims with any key.

@@ -118,7 +118,8 @@ func (c *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // preflight reports whether a request is a browser's preflight that the server has answered as one: these are not documented.
 func preflight(r *http.Request, resp *http.Response) bool {
-	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && resp.Header.Get("Access-Control-Allow-Methods") != ""
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" &&
+		resp.Header.Get("Access-Control-Allow-Methods") != ""
 }
 
 // known reports whether an answer is an error like one that was checked before: the library compiles the schema for every answer, which

@@ -23,8 +23,10 @@ func (s *Server) SignUpOperator(email string) (p *Person, code func() string) {
 		s.T.Fatal(err)
 	}
 	code = p.withTOTP()
-	mfa := p.As("").Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "bcrypt", "key": Password}).Want(http.StatusOK).String("token")
-	p.ID = p.As(mfa).Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "totp", "key": code()}).Want(http.StatusOK).String("token")
+	mfa := p.As("").Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "bcrypt", "key": Password}).Want(
+		http.StatusOK).String("token")
+	p.ID = p.As(mfa).Post(s.Identity+"/auth/login", map[string]any{"email": email, "type": "totp", "key": code()}).Want(http.StatusOK).String(
+		"token")
 	p.Refresh()
 	return p, code
 }

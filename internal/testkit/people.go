@@ -62,7 +62,8 @@ func (s *Server) SignUpUnconfirmed(email string) *Person {
 func (p *Person) Login() *Person {
 	p.Server.T.Helper()
 	q := &Person{Server: p.Server, Email: p.Email, Header: http.Header{}}
-	q.ID = q.Post(p.Server.Identity+"/auth/login", map[string]any{"email": p.Email, "type": "bcrypt", "key": Password}).Want(http.StatusOK).String("token")
+	q.ID = q.Post(p.Server.Identity+"/auth/login", map[string]any{"email": p.Email, "type": "bcrypt", "key": Password}).Want(
+		http.StatusOK).String("token")
 	q.Refresh()
 	return q
 }
@@ -124,7 +125,8 @@ func (p *Person) Patch(path string, body any) *Response {
 	return p.Do("PATCH", path, body)
 }
 
-// Do makes a request and reads the whole answer. A body that is neither nil, []byte, string nor io.Reader is sent as JSON. A failure to get one fails the test.
+// Do makes a request and reads the whole answer. A body that is neither nil, []byte, string nor io.Reader is sent as JSON. A failure to get
+// one fails the test.
 func (p *Person) Do(method, path string, body any) *Response {
 	p.Server.T.Helper()
 	resp, err := p.Try(p.Server.T.Context(), method, path, body)

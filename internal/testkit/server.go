@@ -1,8 +1,8 @@
-// Package testkit is how tests use Consign: a whole server in the test's process, on a database of its own, with a real SMTP server to mail to
-// and a clock that moves by hand, acted upon over HTTP by named people.
+// Package testkit is how tests use Consign: a whole server in the test's process, on a database of its own, with a real SMTP server to mail
+// to and a clock that moves by hand, acted upon over HTTP by named people.
 //
-// Every answer is checked against the OpenAPI documents, and when a test ends everything the server logged is searched for every token and key
-// that was handed out during the test.
+// Every answer is checked against the OpenAPI documents, and when a test ends everything the server logged is searched for every token and
+// key that was handed out during the test.
 package testkit
 
 import (
@@ -108,7 +108,8 @@ func Former(dataDir string, at time.Time) Option {
 // Beside makes the server another replica of first: the same database, data directory, clock, mail sink and public URL.
 func Beside(first *Server) Option {
 	return func(s *setup) {
-		s.database, s.dataDir, s.clock, s.mail, s.secrets, s.public = first.DatabaseURL, first.DataDir, first.Clock, first.Mail, first.secrets, first.Config.PublicURL.String()
+		s.database, s.dataDir, s.clock, s.mail, s.secrets, s.public = first.DatabaseURL, first.DataDir, first.Clock, first.Mail, first.secrets,
+			first.Config.PublicURL.String()
 	}
 }
 
@@ -182,8 +183,10 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 		scheme = "https"
 	}
 	server := &Server{
-		T: t, URL: scheme + "://localhost:" + port, Admin: "http://" + admin.Addr().String(), Identity: cfg.IdentityBasePath, Transfer: cfg.TransferBasePath,
-		DatabaseURL: s.database, DataDir: s.dataDir, Config: cfg, Clock: s.clock, Mail: s.mail, log: log, secrets: s.secrets, done: make(chan error, 1),
+		T: t, URL: scheme + "://localhost:" + port, Admin: "http://" + admin.Addr().String(), Identity: cfg.IdentityBasePath,
+		Transfer:    cfg.TransferBasePath,
+		DatabaseURL: s.database, DataDir: s.dataDir, Config: cfg, Clock: s.clock, Mail: s.mail, log: log, secrets: s.secrets,
+		done: make(chan error, 1),
 	}
 	server.client = &http.Client{
 		Transport:     newChecker(t, LoadDocuments(t, cfg.IdentityBasePath, cfg.TransferBasePath), cfg.TLSCert),
@@ -192,7 +195,8 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
-		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test", Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, Space: s.space, LookupTXT: s.dns, Demo: s.demo,
+		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test",
+		Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, Space: s.space, LookupTXT: s.dns, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

@@ -176,7 +176,8 @@ func URL(s string) error {
 		return err
 	}
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(s, " \\") {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Opaque != "" ||
+		strings.ContainsAny(s, " \\") {
 		return errURL
 	}
 	return nil

@@ -107,11 +107,15 @@ func TestHostname(t *testing.T) {
 func TestOrigin(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"https://Files.Example.com": "https://files.example.com", "HTTPS://a.example:443": "https://a.example", "https://a.example:8443": "https://a.example:8443",
+		"https://Files.Example.com": "https://files.example.com", "HTTPS://a.example:443": "https://a.example",
+		"https://a.example:8443": "https://a.example:8443",
 		"https://bücher.example": "https://xn--bcher-kva.example", "https://localhost:1": "https://localhost:1",
-		"http://a.example": "", "https://a.example/": "", "https://a.example:": "", "https://a.example:0": "", "https://a.example:65536": "", "https://a.example:+1": "",
-		"https://a.example:01": "", "https://a.example:80:80": "", "https://u@a.example": "", "https://1.2.3.4": "", "https://[::1]": "", "https://": "", "https:/": "",
-		"null": "", "*": "", "": "", "a.example": "", "https://*.a.example": "", "https://a b": "", "https://a.example?": "", "https://a.example#": "",
+		"http://a.example": "", "https://a.example/": "", "https://a.example:": "", "https://a.example:0": "", "https://a.example:65536": "",
+		"https://a.example:+1": "",
+		"https://a.example:01": "", "https://a.example:80:80": "", "https://u@a.example": "", "https://1.2.3.4": "", "https://[::1]": "",
+		"https://": "", "https:/": "",
+		"null": "", "*": "", "": "", "a.example": "", "https://*.a.example": "", "https://a b": "", "https://a.example?": "",
+		"https://a.example#": "",
 	} {
 		if got, err := text.Origin(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("Origin(%q) = %q, %v; want %q", in, got, err, want)
@@ -121,7 +125,8 @@ func TestOrigin(t *testing.T) {
 
 // FuzzOrigin checks that an accepted origin is what a browser sends for the same text, and is accepted again.
 func FuzzOrigin(f *testing.F) {
-	for _, seed := range []string{"https://a.example", "https://A.example:443", "https://a.example:8443", "https://bücher.example", "http://a", "https://a/", "https://a@b", "https://[::1]:1"} {
+	for _, seed := range []string{"https://a.example", "https://A.example:443", "https://a.example:8443", "https://bücher.example", "http://a",
+		"https://a/", "https://a@b", "https://[::1]:1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, sent string) {
@@ -130,7 +135,8 @@ func FuzzOrigin(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || u.Port() == "443" || u.Hostname() == "" || strings.ToLower(origin) != origin {
+		if err != nil || u.Scheme != "https" || u.Scheme+"://"+u.Host != origin || u.Port() == "443" || u.Hostname() == "" ||
+			strings.ToLower(origin) != origin {
 			t.Errorf("%q becomes %q: %+v, %v", sent, origin, u, err)
 		}
 		if again, err := text.Origin(origin); err != nil || again != origin {

@@ -138,7 +138,9 @@ func (a Auth) String() string {
 	for _, m := range []struct {
 		bit  Auth
 		name string
-	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"}, {withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"}, {ignoreUnusable, "unusable tokens ignored"}} {
+	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"},
+		{withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"},
+		{ignoreUnusable, "unusable tokens ignored"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}

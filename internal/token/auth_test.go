@@ -36,7 +36,8 @@ func TestTokenKinds(t *testing.T) {
 					t.Errorf("%s on a route for %s: %v, want ErrKind", sent, a, err)
 				}
 			}
-			if c, err := r.verifier.Authenticate(request(t, "", raw), needs[wanted].WithCookie()); (err == nil) != (sent == wanted && sent == KindAccess) {
+			if c, err := r.verifier.Authenticate(request(t, "", raw), needs[wanted].WithCookie()); (err == nil) != (sent == wanted &&
+				sent == KindAccess) {
 				t.Errorf("%s as cookie on a route for %s: %v, %v", sent, wanted, c.Kind, err)
 			}
 		}
@@ -162,7 +163,8 @@ func TestCallerDoesNotLogItsToken(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewJSONHandler(&out, nil))
 	for _, c := range []Caller{
-		{}, {Kind: KindAccess, Person: id.New[id.Person](), Raw: "secret"}, {Kind: KindReservation, Reservation: id.New[id.Reservation](), Raw: "secret"},
+		{}, {Kind: KindAccess, Person: id.New[id.Person](), Raw: "secret"},
+		{Kind: KindReservation, Reservation: id.New[id.Reservation](), Raw: "secret"},
 		{Kind: KindDownload, Delivery: id.New[id.Delivery](), Raw: "secret"},
 	} {
 		log.Info("x", "caller", c)

@@ -23,8 +23,10 @@ func TestPreload(t *testing.T) {
 	for name, claims := range map[string]Claims{
 		"full": {
 			Organization: id.New[id.Organization](), Roles: []string{"Organization.Admin"}, AuthLevel: 2, JTI: id.New[id.Token](),
-			AuthTime: now.Add(-time.Hour + 300*time.Millisecond), ExpiresAt: now.In(berlin).Add(time.Hour + time.Millisecond), IssuedAt: now.In(berlin),
-			Email: `"Ann" <&>\u2028` + "\u2028@\ufffd.example\x01", EmailVerified: true, Locale: "de_DE", ZoneInfo: "Europe/Berlin", Epoch: 1<<53 - 1,
+			AuthTime: now.Add(-time.Hour + 300*time.Millisecond), ExpiresAt: now.In(berlin).Add(time.Hour + time.Millisecond),
+			IssuedAt: now.In(berlin),
+			Email:    `"Ann" <&>\u2028` + "\u2028@\ufffd.example\x01", EmailVerified: true, Locale: "de_DE", ZoneInfo: "Europe/Berlin",
+			Epoch:       1<<53 - 1,
 			SetPassword: true, FactorRequired: true, Authenticators: []string{"totp"}, Nonce: "client \\ state", State: "form state",
 		},
 		"minimal": {State: "s"},

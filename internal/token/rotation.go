@@ -110,7 +110,8 @@ func (r *KeyRing) Reseal(ctx context.Context) (int, error) {
 			if err != nil {
 				return "", err
 			}
-			if _, err := database.Exec(ctx, tx, "store private key", `UPDATE signing_keys SET private_key = $2 WHERE kid = $1`, k.KID, sealed); err != nil {
+			if _, err := database.Exec(ctx, tx, "store private key", `UPDATE signing_keys SET private_key = $2 WHERE kid = $1`, k.KID,
+				sealed); err != nil {
 				return "", err
 			}
 			n++
@@ -337,7 +338,8 @@ func shut(keys []Key, now time.Time) error {
 }
 
 func shutError(kid string) error {
-	return fmt.Errorf("cannot decrypt signing key %s: CONSIGN_SECRET_KEY is not the one that this database was used with, or was changed without CONSIGN_SECRET_KEY_PREVIOUS", kid)
+	return fmt.Errorf("cannot decrypt signing key %s: CONSIGN_SECRET_KEY is not the one that this database was used with, or was changed "+
+		"without CONSIGN_SECRET_KEY_PREVIOUS", kid)
 }
 
 // selectKeys returns all rows ordered by signs_from.

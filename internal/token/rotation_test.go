@@ -23,14 +23,15 @@ func TestPlan(t *testing.T) {
 		keys []Key
 		want step
 	}{
-		"no key":                 {nil, step{from: now.Add(-clockSkew)}},
-		"a young key":            {[]Key{key("a", -time.Hour, 48*time.Hour)}, step{}},
-		"a key about to end":     {[]Key{key("a", -time.Hour, 70*time.Minute)}, step{from: now.Add(70 * time.Minute)}},
-		"the job runs late":      {[]Key{key("a", -time.Hour, 20*time.Minute)}, step{from: now.Add(time.Hour), extend: "a"}},
-		"a successor exists":     {[]Key{key("a", -time.Hour, 20*time.Minute), key("b", 20*time.Minute, 48*time.Hour)}, step{}},
-		"only a pending key":     {[]Key{key("b", 20*time.Minute, 48*time.Hour)}, step{from: now.Add(-clockSkew)}},
-		"both keys about to end": {[]Key{key("a", -time.Hour, 10*time.Minute), key("b", 10*time.Minute, time.Hour)}, step{from: now.Add(time.Hour)}},
-		"a key that begins now":  {[]Key{key("a", 0, 48*time.Hour)}, step{}},
+		"no key":             {nil, step{from: now.Add(-clockSkew)}},
+		"a young key":        {[]Key{key("a", -time.Hour, 48*time.Hour)}, step{}},
+		"a key about to end": {[]Key{key("a", -time.Hour, 70*time.Minute)}, step{from: now.Add(70 * time.Minute)}},
+		"the job runs late":  {[]Key{key("a", -time.Hour, 20*time.Minute)}, step{from: now.Add(time.Hour), extend: "a"}},
+		"a successor exists": {[]Key{key("a", -time.Hour, 20*time.Minute), key("b", 20*time.Minute, 48*time.Hour)}, step{}},
+		"only a pending key": {[]Key{key("b", 20*time.Minute, 48*time.Hour)}, step{from: now.Add(-clockSkew)}},
+		"both keys about to end": {[]Key{key("a", -time.Hour, 10*time.Minute), key("b", 10*time.Minute, time.Hour)},
+			step{from: now.Add(time.Hour)}},
+		"a key that begins now": {[]Key{key("a", 0, 48*time.Hour)}, step{}},
 	} {
 		if got := p.plan(tc.keys, now); got != tc.want {
 			t.Errorf("%s: plan = %+v, want %+v", name, got, tc.want)

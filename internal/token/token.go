@@ -108,28 +108,29 @@ func (l Lifetimes) Longest() time.Duration {
 
 // Claims is the content of a new token. Fields that the kind does not carry are ignored.
 type Claims struct {
-	Person         id.Person       // sub of every kind but preflight, reservation and download
-	Session        id.Session      // sid: ID, MFA, access and pickup tokens
-	JTI            id.Token        // zero: a new one
-	Organization   id.Organization // zero: none; ID and access tokens
-	Roles          []string        // ID and access tokens
-	AuthLevel      int             // 0, 1 or 2 (contract 2.2); ID and access tokens
-	AuthTime       time.Time       // when the person authenticated; ID and access tokens
-	IssuedAt       time.Time       // zero: now. Tokens hold whole seconds; the rest is truncated
-	ExpiresAt      time.Time       // zero: IssuedAt plus the lifetime of the kind
-	Email          string          // the primary address; ID and access tokens
-	EmailVerified  bool            // ID tokens
-	Locale         string          // ID tokens
-	ZoneInfo       string          // the person's time zone; ID tokens
-	Epoch          int64           // access tokens: the person's epoch, raised by each change of rights (contract 2.4); download tokens: the transfer's protection epoch
-	SetPassword    bool            // after a password reset: ID, MFA and access tokens
-	FactorRequired bool            // access tokens: the member lacks the second factor that the organization demands
-	Authenticators []string        // MFA tokens: the types of the verified second factors
-	Nonce          string          // pickup tokens: the client's state
-	State          string          // preflight tokens: the registered state, also the sub claim
-	Reservation    id.Reservation  // sub of a reservation token
-	APIToken       id.Session      // sid of a reservation token: the API token that made the reservation; zero: none did
-	Delivery       id.Delivery     // sub of a download token
+	Person        id.Person       // sub of every kind but preflight, reservation and download
+	Session       id.Session      // sid: ID, MFA, access and pickup tokens
+	JTI           id.Token        // zero: a new one
+	Organization  id.Organization // zero: none; ID and access tokens
+	Roles         []string        // ID and access tokens
+	AuthLevel     int             // 0, 1 or 2 (contract 2.2); ID and access tokens
+	AuthTime      time.Time       // when the person authenticated; ID and access tokens
+	IssuedAt      time.Time       // zero: now. Tokens hold whole seconds; the rest is truncated
+	ExpiresAt     time.Time       // zero: IssuedAt plus the lifetime of the kind
+	Email         string          // the primary address; ID and access tokens
+	EmailVerified bool            // ID tokens
+	Locale        string          // ID tokens
+	ZoneInfo      string          // the person's time zone; ID tokens
+	// access tokens: the person's epoch, raised by each change of rights (contract 2.4); download tokens: the transfer's protection epoch
+	Epoch          int64
+	SetPassword    bool           // after a password reset: ID, MFA and access tokens
+	FactorRequired bool           // access tokens: the member lacks the second factor that the organization demands
+	Authenticators []string       // MFA tokens: the types of the verified second factors
+	Nonce          string         // pickup tokens: the client's state
+	State          string         // preflight tokens: the registered state, also the sub claim
+	Reservation    id.Reservation // sub of a reservation token
+	APIToken       id.Session     // sid of a reservation token: the API token that made the reservation; zero: none did
+	Delivery       id.Delivery    // sub of a download token
 }
 
 // Caller is the sender of a request according to its token. An anonymous caller has the zero Kind and only Client set.

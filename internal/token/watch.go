@@ -130,8 +130,8 @@ func cancelled(ctx context.Context, ended <-chan struct{}, forget func()) (conte
 	return ctx, func() { cancel(nil); forget() }
 }
 
-// WatchDownload returns a context that is cancelled within a second after a Revocation of a transfer or delivery that a download is of. Zero
-// uids name none. The caller must call cancel.
+// WatchDownload returns a context that is cancelled within a second after a Revocation of a transfer or delivery that a download is of.
+// Zero uids name none. The caller must call cancel.
 func (r *Revocations) WatchDownload(ctx context.Context, of ...uuid.UUID) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	forget := []context.CancelFunc{cancel}

@@ -19,13 +19,17 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"no fields", schema, look, "", nil},
 		{"in the order of the mailbox", schema, look, `{"z":"9","note":"n","odd":"o","due":"2026-11-30","kind":"a"}`, []transfer.Answer{
-			{Name: "kind", Title: "What is it?", Value: "Drawing", Format: "select"}, {Name: "due", Title: "Needed by", Value: "2026-11-30", Format: "date"},
+			{Name: "kind", Title: "What is it?", Value: "Drawing", Format: "select"},
+			{Name: "due", Title: "Needed by", Value: "2026-11-30", Format: "date"},
 			{Name: "note", Title: "A note", Value: "n", Format: "text"}, {Name: "odd", Title: "odd", Value: "o", Format: "text"},
 			{Name: "z", Title: "z", Value: "9", Format: "text"},
 		}},
-		{"a choice without a label", schema, look, `{"kind":"b"}`, []transfer.Answer{{Name: "kind", Title: "What is it?", Value: "b", Format: "select"}}},
-		{"an empty value", schema, look, `{"kind":"","note":"n"}`, []transfer.Answer{{Name: "note", Title: "A note", Value: "n", Format: "text"}}},
-		{"without a mailbox", "", "", `{"b":"1","a":"2"}`, []transfer.Answer{{Name: "b", Title: "b", Value: "1", Format: "text"}, {Name: "a", Title: "a", Value: "2", Format: "text"}}},
+		{"a choice without a label", schema, look, `{"kind":"b"}`,
+			[]transfer.Answer{{Name: "kind", Title: "What is it?", Value: "b", Format: "select"}}},
+		{"an empty value", schema, look, `{"kind":"","note":"n"}`,
+			[]transfer.Answer{{Name: "note", Title: "A note", Value: "n", Format: "text"}}},
+		{"without a mailbox", "", "", `{"b":"1","a":"2"}`,
+			[]transfer.Answer{{Name: "b", Title: "b", Value: "1", Format: "text"}, {Name: "a", Title: "a", Value: "2", Format: "text"}}},
 		{"schemas of another shape", `[1]`, `"x"`, `{"b":"1"}`, []transfer.Answer{{Name: "b", Title: "b", Value: "1", Format: "text"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -33,7 +33,8 @@ func TestParseContentRange(t *testing.T) {
 }
 
 func FuzzParseContentRange(f *testing.F) {
-	for _, seed := range []string{"bytes 0-0/1", "bytes 5-9/10", "bytes */5", "bytes 0-1/*", "bytes 2-1/5", "", "bytes -1-2/3", "bytes 0-9223372036854775807/9223372036854775808"} {
+	for _, seed := range []string{"bytes 0-0/1", "bytes 5-9/10", "bytes */5", "bytes 0-1/*", "bytes 2-1/5", "", "bytes -1-2/3",
+		"bytes 0-9223372036854775807/9223372036854775808"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, header string) {

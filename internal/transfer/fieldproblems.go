@@ -30,7 +30,8 @@ func schemaProblem(err error) error {
 	for len(invalid.Causes) > 0 {
 		invalid = invalid.Causes[0]
 	}
-	return fmt.Errorf("is not a valid JSON Schema at /%s: %s", clip(strings.Join(invalid.InstanceLocation, "/")), clip(invalid.ErrorKind.LocalizedString(english)))
+	return fmt.Errorf("is not a valid JSON Schema at /%s: %s", clip(strings.Join(invalid.InstanceLocation, "/")),
+		clip(invalid.ErrorKind.LocalizedString(english)))
 }
 
 // fieldProblems returns one detail per problem of the fields, for the person who fills them in.

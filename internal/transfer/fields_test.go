@@ -44,7 +44,9 @@ func TestSchemasEnd(t *testing.T) {
 			t.Errorf("%s: refusing took %v", name, took)
 		}
 	}
-	if err := transfer.CheckFieldsSchema(withProperties(`{"a":{"$ref":"#/%24defs/b"},"c":{"anyOf":[{"type":"string"}]},"d":{"$ref":"#/properties/c/anyOf/0"}}`, `,"$defs":{"b":{"type":"string"}}`)); err != nil {
+	if err := transfer.CheckFieldsSchema(withProperties(
+		`{"a":{"$ref":"#/%24defs/b"},"c":{"anyOf":[{"type":"string"}]},"d":{"$ref":"#/properties/c/anyOf/0"}}`,
+		`,"$defs":{"b":{"type":"string"}}`)); err != nil {
 		t.Errorf("references that end: %v", err)
 	}
 }
@@ -112,15 +114,16 @@ func TestFieldProblems(t *testing.T) {
 		`{}`:                         {"fields.name: is required", "fields.nr: is required"},
 		`{"nr":"x","name":"ab"}`:     {`fields.name: is shorter than 3 characters`, `fields.nr: does not match the pattern "^[0-9]+$"`},
 		`{"nr":"1","name":"abcdef"}`: {`fields.name: is longer than 5 characters`},
-		`{"nr":"1","name":"abc","kind":"film","who":"c"}`: {`fields.kind: must be one of "plan", "letter"`, `fields.who: must be one of "a", "b"`},
-		`{"nr":"1","name":"abc","street":"Elm"}`:          {`fields.city: is required with "street"`},
-		`{"nr":"1","name":"abc","extra":"1"}`:             {`fields.extra: is not among the fields that the mailbox asks for`},
-		`{"nr":"1","name":"abc","never":"1"}`:             {`fields.never: is not among the fields that the mailbox asks for`},
-		`{"nr":"1","name":"abc","not":"x"}`:               {`fields.not: is what the mailbox does not allow`},
-		`{"nr":"1","name":"abc","when":"bb"}`:             {`fields.when: must fit one of the alternatives that the mailbox allows`},
-		`{"nr":"1","name":"abc","both":"bb"}`:             {`fields.both: fits more than one of the alternatives that the mailbox allows`},
-		`{"nr":"1","name":"abc","count":"7"}`:             {`fields.count: cannot be given: the mailbox asks for something else than a text`},
-		`{"nr":"1","name":"abc"}`:                         nil,
+		`{"nr":"1","name":"abc","kind":"film","who":"c"}`: {`fields.kind: must be one of "plan", "letter"`,
+			`fields.who: must be one of "a", "b"`},
+		`{"nr":"1","name":"abc","street":"Elm"}`: {`fields.city: is required with "street"`},
+		`{"nr":"1","name":"abc","extra":"1"}`:    {`fields.extra: is not among the fields that the mailbox asks for`},
+		`{"nr":"1","name":"abc","never":"1"}`:    {`fields.never: is not among the fields that the mailbox asks for`},
+		`{"nr":"1","name":"abc","not":"x"}`:      {`fields.not: is what the mailbox does not allow`},
+		`{"nr":"1","name":"abc","when":"bb"}`:    {`fields.when: must fit one of the alternatives that the mailbox allows`},
+		`{"nr":"1","name":"abc","both":"bb"}`:    {`fields.both: fits more than one of the alternatives that the mailbox allows`},
+		`{"nr":"1","name":"abc","count":"7"}`:    {`fields.count: cannot be given: the mailbox asks for something else than a text`},
+		`{"nr":"1","name":"abc"}`:                nil,
 	} {
 		if got := transfer.ValidateFields(schema, []byte(values)); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", values, got, want)

@@ -26,7 +26,8 @@ func FuzzDigest(f *testing.F) {
 
 // FuzzKey checks that a key is either a uid or a vanity link, in one spelling.
 func FuzzKey(f *testing.F) {
-	for _, key := range []string{"ann", "019ABCDE-0000-7000-8000-000000000001", "a..b", "Ann.Smith", "../x", "ä", "{019abcde-0000-7000-8000-000000000001}"} {
+	for _, key := range []string{"ann", "019ABCDE-0000-7000-8000-000000000001", "a..b", "Ann.Smith", "../x", "ä",
+		"{019abcde-0000-7000-8000-000000000001}"} {
 		f.Add(key)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -101,7 +102,8 @@ func FuzzUploadConcat(f *testing.F) {
 			t.Errorf("%q: %t, %q", header, ok, urls)
 		case ok && urls == nil && header != "partial":
 			t.Errorf("%q is a partial upload", header)
-		case ok && urls != nil && (header != "final;"+strings.Join(urls, " ") || slices.ContainsFunc([]byte(header), func(c byte) bool { return c < ' ' || c > '~' })):
+		case ok && urls != nil && (header != "final;"+strings.Join(urls, " ") ||
+			slices.ContainsFunc([]byte(header), func(c byte) bool { return c < ' ' || c > '~' })):
 			t.Errorf("%q has the URLs %q", header, urls)
 		}
 	})
@@ -122,13 +124,15 @@ func FuzzUploadChecksum(f *testing.F) {
 
 // FuzzFields checks that a header of structured fields is read in one way only.
 func FuzzFields(f *testing.F) {
-	for _, header := range []string{"?1", "?0;a=b", "12", "-1", "1.0", "999999999999999", "1000000000000000", "\"1\"", ":MQ==:", "12 ", "?1, ?0"} {
+	for _, header := range []string{"?1", "?0;a=b", "12", "-1", "1.0", "999999999999999", "1000000000000000", "\"1\"", ":MQ==:", "12 ",
+		"?1, ?0"} {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
 		n, number := transfer.ParseIntegerField([]string{header})
 		value, boolean := transfer.ParseBooleanField([]string{header})
-		if number && boolean || number && (n < 0 || n > 999_999_999_999_999) || number && !strings.Contains(header, strconv.FormatInt(n, 10)[:1]) {
+		if number && boolean || number && (n < 0 || n > 999_999_999_999_999) || number &&
+			!strings.Contains(header, strconv.FormatInt(n, 10)[:1]) {
 			t.Errorf("%q: %d %t, %t %t", header, n, number, value, boolean)
 		}
 		if boolean && !strings.HasPrefix(strings.TrimLeft(header, " "), map[bool]string{true: "?1", false: "?0"}[value]) {

@@ -142,7 +142,8 @@ func (g Gate) Check(s *Scan) error {
 		return nil
 	case s.Removed:
 		return ErrRemoved
-	case !slices.Contains(g.HeldStates, string(s.State)) && !slices.ContainsFunc(s.Rules, func(r string) bool { return slices.Contains(g.HeldRules, r) }):
+	case !slices.Contains(g.HeldStates, string(s.State)) &&
+		!slices.ContainsFunc(s.Rules, func(r string) bool { return slices.Contains(g.HeldRules, r) }):
 		return nil
 	case s.State == Scanning:
 		return ErrBeingChecked

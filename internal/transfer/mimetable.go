@@ -1,3 +1,5 @@
+// MIME types by the endings of file names.
+
 package transfer
 
 // typesByExtension are the MIME types of file names. The table is part of the program, because the tables of machines
@@ -39,7 +41,8 @@ var typesByExtension = map[string]string{
 	".webp": "image/webp", ".avif": "image/avif", ".heic": "image/heic", ".heif": "image/heif", ".jxl": "image/jxl", ".jp2": "image/jp2",
 	".bmp": "image/bmp", ".tif": "image/tiff", ".tiff": "image/tiff", ".ico": "image/x-icon", ".svg": "image/svg+xml",
 	".psd": "image/vnd.adobe.photoshop", ".xcf": "image/x-xcf", ".dwg": "image/vnd.dwg", ".dxf": "image/vnd.dxf", ".dng": "image/x-adobe-dng",
-	".cr2": "image/x-canon-cr2", ".cr3": "image/x-canon-cr3", ".nef": "image/x-nikon-nef", ".arw": "image/x-sony-arw", ".raf": "image/x-fuji-raf",
+	".cr2": "image/x-canon-cr2", ".cr3": "image/x-canon-cr3", ".nef": "image/x-nikon-nef", ".arw": "image/x-sony-arw",
+	".raf": "image/x-fuji-raf",
 	".dcm": "application/dicom", ".ai": "application/postscript", ".indd": "application/x-indesign",
 
 	// sound
@@ -48,7 +51,8 @@ var typesByExtension = map[string]string{
 	".amr": "audio/amr", ".weba": "audio/webm", ".wma": "audio/x-ms-wma",
 
 	// films
-	".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/quicktime", ".qt": "video/quicktime", ".webm": "video/webm", ".mkv": "video/x-matroska",
+	".mp4": "video/mp4", ".m4v": "video/mp4", ".mov": "video/quicktime", ".qt": "video/quicktime", ".webm": "video/webm",
+	".mkv": "video/x-matroska",
 	".avi": "video/x-msvideo", ".mpg": "video/mpeg", ".mpeg": "video/mpeg", ".ogv": "video/ogg", ".3gp": "video/3gpp", ".3g2": "video/3gpp2",
 	".wmv": "video/x-ms-wmv", ".flv": "video/x-flv", ".mxf": "application/mxf", ".mts": "video/mp2t", ".m2ts": "video/mp2t",
 
@@ -66,13 +70,16 @@ var typesByExtension = map[string]string{
 
 	// fonts and models
 	".ttf": "font/ttf", ".otf": "font/otf", ".woff": "font/woff", ".woff2": "font/woff2",
-	".gltf": "model/gltf+json", ".glb": "model/gltf-binary", ".stl": "model/stl", ".obj": "model/obj", ".step": "model/step", ".stp": "model/step",
+	".gltf": "model/gltf+json", ".glb": "model/gltf-binary", ".stl": "model/stl", ".obj": "model/obj", ".step": "model/step",
+	".stp": "model/step",
 	".3mf": "application/vnd.ms-package.3dmanufacturing-3dmodel+xml", ".ifc": "application/x-step",
 }
 
 // isoMedia are the formats of the ISO base media file format. Their files differ in a brand that programs set freely, so
 // the detected type is that of the container only.
 var isoMedia = map[string]bool{
-	"video/mp4": true, "audio/mp4": true, "audio/x-m4a": true, "video/x-m4v": true, "video/quicktime": true, "video/3gpp": true, "video/3gpp2": true,
-	"image/heic": true, "image/heif": true, "image/heic-sequence": true, "image/heif-sequence": true, "image/avif": true, "image/x-canon-cr3": true,
+	"video/mp4": true, "audio/mp4": true, "audio/x-m4a": true, "video/x-m4v": true, "video/quicktime": true, "video/3gpp": true,
+	"video/3gpp2": true,
+	"image/heic":  true, "image/heif": true, "image/heic-sequence": true, "image/heif-sequence": true, "image/avif": true,
+	"image/x-canon-cr3": true,
 }

@@ -145,8 +145,10 @@ func TestCheckUISchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
-		`{}`, `[]`, `null`, `{"ui:order":[]}`, strings.Replace(good, "text", "textarea", 1), strings.Replace(good, `"ui:options":{}`, `"ui:options":[]`, 1),
-		strings.Replace(good, `"ui:title":"Number",`, "", 1), strings.Replace(good, `["number"]`, `["other"]`, 1), strings.Replace(good, `["number"]`, `"number"`, 1),
+		`{}`, `[]`, `null`, `{"ui:order":[]}`, strings.Replace(good, "text", "textarea", 1),
+		strings.Replace(good, `"ui:options":{}`, `"ui:options":[]`, 1),
+		strings.Replace(good, `"ui:title":"Number",`, "", 1), strings.Replace(good, `["number"]`, `["other"]`, 1),
+		strings.Replace(good, `["number"]`, `"number"`, 1),
 	} {
 		if err := transfer.CheckUISchema([]byte(s)); err == nil {
 			t.Errorf("%s: accepted", s)

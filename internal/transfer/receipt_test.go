@@ -105,11 +105,13 @@ func randomReceipt(r *rand.Rand) ([]byte, transfer.Receipt, []transfer.Object) {
 	}
 	at := time.UnixMilli(1_790_000_000_000 + r.Int64N(1e10))
 	made := transfer.Receipt{
-		Salt: salt, Host: "files.example.com", Transfer: id.New[id.Transfer](), Kind: transfer.KindMailbox, CreatedAt: at, Confirmed: at.Add(time.Second), ExpiresAt: at.Add(time.Hour),
+		Salt: salt, Host: "files.example.com", Transfer: id.New[id.Transfer](), Kind: transfer.KindMailbox, CreatedAt: at,
+		Confirmed: at.Add(time.Second), ExpiresAt: at.Add(time.Hour),
 		Sender: transfer.Sender{Name: word(), Email: "sam@example.com", Verified: r.IntN(2) == 0}, Subject: word(), Message: word(),
 		Fields: fmt.Appendf(nil, `{"a": %q, "b": "c"}`, "x"), Objects: int32(1 + r.IntN(4)),
 	}
-	made.Recipients = []transfer.Delivery{{Email: "ann@example.com", Name: "Ann", Destination: transfer.To}, {Email: "eve@example.com", Destination: transfer.Bcc}}
+	made.Recipients = []transfer.Delivery{{Email: "ann@example.com", Name: "Ann", Destination: transfer.To},
+		{Email: "eve@example.com", Destination: transfer.Bcc}}
 	b := transfer.AppendReceipt(nil, made)
 	objects := make([]transfer.Object, made.Objects)
 	for i := range objects {
@@ -135,7 +137,8 @@ func TestRandomReceipts(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%q", err, statement)
 		}
-		if parsed.Get("subject") != made.Subject || parsed.Get("sender-name") != made.Sender.Name || parsed.Get("salt") != hex.EncodeToString(made.Salt) || parsed.Get("bcc") != "1" {
+		if parsed.Get("subject") != made.Subject || parsed.Get("sender-name") != made.Sender.Name ||
+			parsed.Get("salt") != hex.EncodeToString(made.Salt) || parsed.Get("bcc") != "1" {
 			t.Fatalf("%q is read as %v", statement, parsed.Lines)
 		}
 		for i, o := range objects {
@@ -191,14 +194,18 @@ func TestReceiptVectors(t *testing.T) {
 	hello := []byte("hello")
 	sum := sha256.Sum256(hello)
 	statement := transfer.AppendReceipt(nil, transfer.Receipt{
-		Salt: []byte("0123456789abcdef"), Host: "files.example.com", Transfer: uid, Kind: transfer.KindMailbox, CreatedAt: at, Confirmed: at.Add(303 * time.Millisecond),
+		Salt: []byte("0123456789abcdef"), Host: "files.example.com", Transfer: uid, Kind: transfer.KindMailbox, CreatedAt: at,
+		Confirmed: at.Add(303 * time.Millisecond),
 		ExpiresAt: at.Add(7 * 24 * time.Hour), Sender: transfer.Sender{Name: `Sam \ Söhne`, Email: "sam@example.com"},
-		Recipients: []transfer.Delivery{{Email: "owner@example.com", Name: "Olivia Owner", Destination: transfer.To}, {Email: "bob@example.com", Destination: transfer.Bcc}},
-		Subject:    "Pictures 図面", Message: "Two lines,\nkept as a hash.", Fields: []byte(`{"case": "4711", "a": "ü"}`), Objects: 1, TotalBytes: 5,
+		Recipients: []transfer.Delivery{{Email: "owner@example.com", Name: "Olivia Owner", Destination: transfer.To},
+			{Email: "bob@example.com", Destination: transfer.Bcc}},
+		Subject: "Pictures 図面", Message: "Two lines,\nkept as a hash.", Fields: []byte(`{"case": "4711", "a": "ü"}`), Objects: 1,
+		TotalBytes: 5,
 	})
 	statement = transfer.AppendReceiptObject(statement, transfer.Object{Name: "hello\u2028.txt", Held: 5, SHA256: sum[:]})
 	entry := proof.Entry(statement)
-	event := transfer.FormatEvent(transfer.Event{Salt: []byte("fedcba9876543210"), Transfer: uid, Kind: transfer.StatedErased, At: at.Add(time.Hour), Receipt: entry})
+	event := transfer.FormatEvent(transfer.Event{Salt: []byte("fedcba9876543210"), Transfer: uid, Kind: transfer.StatedErased,
+		At: at.Add(time.Hour), Receipt: entry})
 	for i := range 4 {
 		l.add(t, fmt.Appendf(nil, "other statement %d\n", i))
 	}

@@ -68,8 +68,8 @@ func nameOf(values map[string]string) string {
 	return name
 }
 
-// ParseUploadChecksum parses the header Upload-Checksum of tus, an algorithm and a sum in base64. The algorithms are sha256 and sha1, whose sums
-// differ in length.
+// ParseUploadChecksum parses the header Upload-Checksum of tus, an algorithm and a sum in base64. The algorithms are sha256 and sha1, whose
+// sums differ in length.
 func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 	algorithm, encoded, _ := strings.Cut(header, " ")
 	sum, err := base64.StdEncoding.Strict().DecodeString(encoded)
@@ -80,8 +80,8 @@ func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 	return sum, true
 }
 
-// ParseUploadConcat parses the header Upload-Concat of tus: "partial", or "final;" and the URLs of 1 to MaxPartials partial uploads, separated
-// by one space. urls are nil for a partial upload.
+// ParseUploadConcat parses the header Upload-Concat of tus: "partial", or "final;" and the URLs of 1 to MaxPartials partial uploads,
+// separated by one space. urls are nil for a partial upload.
 func ParseUploadConcat(values []string) (urls []string, ok bool) {
 	if len(values) != 1 {
 		return nil, false

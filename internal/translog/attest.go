@@ -66,7 +66,8 @@ func (l *Log) attesting(ctx context.Context, published <-chan struct{}, what str
 		case <-again.C:
 		case <-published:
 		}
-		leads, err := database.Scalar[bool](ctx, l.db.Pool, "look for the leader", nil, `SELECT EXISTS (SELECT FROM log.logs WHERE closed_at IS NULL AND leader = $1)`, l.me)
+		leads, err := database.Scalar[bool](ctx, l.db.Pool, "look for the leader", nil,
+			`SELECT EXISTS (SELECT FROM log.logs WHERE closed_at IS NULL AND leader = $1)`, l.me)
 		if err == nil && leads {
 			err = round(ctx)
 		}
@@ -125,7 +126,8 @@ func (l *Log) Stamp(ctx context.Context) error {
 	}
 	l.stamped = l.now()
 	_, err = database.Exec(ctx, l.db.Pool, "store time stamp",
-		`UPDATE log.checkpoints SET timestamp = $3 WHERE log = $1 AND size = $2 AND note = $4 AND timestamp IS NULL`, r.ID, c.Size, answer, c.Note)
+		`UPDATE log.checkpoints SET timestamp = $3 WHERE log = $1 AND size = $2 AND note = $4 AND timestamp IS NULL`, r.ID, c.Size, answer,
+		c.Note)
 	return err
 }
 

@@ -187,8 +187,8 @@ func TestWitnessesCosign(t *testing.T) {
 	}
 }
 
-// TestWitnessStopsAFork: the database and the storage are restored from the same backup, so that the mark detects nothing. A witness does, and
-// the log refuses to sign more.
+// TestWitnessStopsAFork: the database and the storage are restored from the same backup, so that the mark detects nothing. A witness does,
+// and the log refuses to sign more.
 func TestWitnessStopsAFork(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]int{"shorter": 1, "longer": 9} {

@@ -46,6 +46,7 @@ func BenchmarkLog(b *testing.B) {
 			w.exec("VACUUM FULL log.entries, log.tiles, log.checkpoints")
 		}
 		b.ReportMetric(w.number(`SELECT (pg_total_relation_size('log.entries') + pg_total_relation_size('log.tiles'))::float8 / (SELECT count(*) FROM log.entries)`), "bytes/entry")
-		b.ReportMetric(w.number(`SELECT pg_total_relation_size('log.checkpoints')::float8 / (SELECT count(*) FROM log.checkpoints)`), "bytes/checkpoint")
+		b.ReportMetric(w.number(`SELECT pg_total_relation_size('log.checkpoints')::float8 / (SELECT count(*) FROM log.checkpoints)`),
+			"bytes/checkpoint")
 	})
 }

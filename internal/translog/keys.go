@@ -88,7 +88,8 @@ func (l *Log) Reseal(ctx context.Context) (int, error) {
 		if _, err := database.Exec(ctx, tx, "lock log keys", `LOCK TABLE log.keys IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
-		rows, err := database.All[keyRow](ctx, tx, "read log keys", `SELECT id, log, public_key, private_key FROM log.keys WHERE private_key IS NOT NULL`)
+		rows, err := database.All[keyRow](ctx, tx, "read log keys",
+			`SELECT id, log, public_key, private_key FROM log.keys WHERE private_key IS NOT NULL`)
 		if err != nil {
 			return err
 		}
@@ -98,7 +99,8 @@ func (l *Log) Reseal(ctx context.Context) (int, error) {
 			if err != nil {
 				return err
 			}
-			if _, err := database.Exec(ctx, tx, "store log key", `UPDATE log.keys SET private_key = $2 WHERE id = $1`, k.ID, l.box.Seal(seed, k.aad())); err != nil {
+			if _, err := database.Exec(ctx, tx, "store log key", `UPDATE log.keys SET private_key = $2 WHERE id = $1`, k.ID,
+				l.box.Seal(seed, k.aad())); err != nil {
 				return err
 			}
 		}
@@ -114,7 +116,8 @@ func (l *Log) insertKey(ctx context.Context, tx database.Tx, r row) (ed25519.Pub
 		return nil, fmt.Errorf("generate log key: %w", err)
 	}
 	k := keyRow{Log: r.ID, PublicKey: public}
-	_, err = database.Exec(ctx, tx, "insert log key", `INSERT INTO log.keys (log, public_key, private_key, created_at) VALUES ($1, $2, $3, $4)`,
+	_, err = database.Exec(ctx, tx, "insert log key",
+		`INSERT INTO log.keys (log, public_key, private_key, created_at) VALUES ($1, $2, $3, $4)`,
 		r.ID, []byte(public), l.box.Seal(private.Seed(), k.aad()), l.now())
 	return public, err
 }
@@ -134,7 +137,8 @@ func (k keyRow) aad() []byte {
 func (l *Log) open(k keyRow) ([]byte, error) {
 	seed, err := l.box.Open(k.PrivateKey, k.aad())
 	if err != nil {
-		return nil, fmt.Errorf("cannot decrypt the key of the transparency log: CONSIGN_SECRET_KEY is not the one that this database was used with: %w", err)
+		return nil, fmt.Errorf("cannot decrypt the key of the transparency log: CONSIGN_SECRET_KEY is not the one that this database was "+
+			"used with: %w", err)
 	}
 	return seed, nil
 }
@@ -145,7 +149,8 @@ var errNoKey = errors.New("the transparency log has no key: run consign log rota
 func (l *Log) signers(ctx context.Context, r row) ([]note.Signer, error) {
 	rows, err := database.All[keyRow](ctx, l.db.Pool, "read log keys", `
 		SELECT id, log, public_key, private_key FROM log.keys
-		WHERE log = $1 AND private_key IS NOT NULL AND revoked_at IS NULL AND (signs_until IS NULL OR signs_until > $2) ORDER BY id DESC`, r.ID, l.now())
+		WHERE log = $1 AND private_key IS NOT NULL AND revoked_at IS NULL AND (signs_until IS NULL OR signs_until > $2)
+			ORDER BY id DESC`, r.ID, l.now())
 	if err != nil {
 		return nil, err
 	}

@@ -17,14 +17,15 @@ import (
 )
 
 // The mark detects a restored database: the size and root of the largest tree that may have been signed, kept in the blob store and not in
-// Postgres. It is written before the checkpoint is signed, alternately to two places, so that a crash while one is replaced leaves the other.
-// A store that was restored together with the database has an old mark and detects nothing; witnesses do.
+// Postgres. It is written before the checkpoint is signed, alternately to two places, so that a crash while one is replaced leaves the
+// other. A store that was restored together with the database has an old mark and detects nothing; witnesses do.
 
 // maxMark is more than the bytes of a mark.
 const maxMark = 200
 
 // ErrFork means that the log would contradict what it has signed: its database is older than its mark.
-var ErrFork = errors.New("the database holds less of the transparency log than was signed, as after a restore from a backup: signing would fork the log. " +
+var ErrFork = errors.New("the database holds less of the transparency log than was signed, as after a restore from a backup: signing " +
+	"would fork the log. " +
 	"Bring back the newer database, or begin a new log with: consign log restart")
 
 // mark is the largest tree that may have been signed.
@@ -111,7 +112,8 @@ func (l *Log) checkMark(ctx context.Context, r row) error {
 	case m.size > r.Size:
 		return ErrFork
 	case m.size < r.Published: // the marks are gone: the storage is another one, or an older backup
-		l.log.Warn("the mark of the transparency log is older than the log: a restored storage detects no fork", "mark", m.size, "published", r.Published)
+		l.log.Warn("the mark of the transparency log is older than the log: a restored storage detects no fork", "mark", m.size, "published",
+			r.Published)
 		return nil
 	case m.size < 1:
 		return nil

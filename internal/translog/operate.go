@@ -26,7 +26,8 @@ const maxWaiting = 10_000
 
 // Waiting returns how many entries wait for their place in the log; maxWaiting stands for more.
 func (l *Log) Waiting(ctx context.Context) (int, error) {
-	return database.Scalar[int](ctx, l.db.Pool, "count log entries", nil, `SELECT count(*) FROM (SELECT FROM log.pending LIMIT $1) p`, maxWaiting)
+	return database.Scalar[int](ctx, l.db.Pool, "count log entries", nil, `SELECT count(*) FROM (SELECT FROM log.pending LIMIT $1) p`,
+		maxWaiting)
 }
 
 // Report is the state of the log for operators.
@@ -68,7 +69,8 @@ func (l *Log) Restart(ctx context.Context) (origin string, err error) {
 			WITH closed AS (
 				UPDATE log.logs SET closed_at = $1, leader = NULL, leased_until = NULL WHERE closed_at IS NULL RETURNING id
 			)
-			UPDATE log.keys k SET private_key = NULL, signs_until = least(k.signs_until, $1) FROM closed WHERE k.log = closed.id`, l.now()); err != nil {
+			UPDATE log.keys k SET private_key = NULL, signs_until = least(k.signs_until, $1) FROM closed
+				WHERE k.log = closed.id`, l.now()); err != nil {
 			return err
 		}
 		return l.begin(ctx, tx, origin)

@@ -135,14 +135,16 @@ func (l *Log) integrate(ctx context.Context, r row) (row, int, error) {
 	grown := r
 	err = l.db.InTx(ctx, func(tx database.Tx) error {
 		if err := database.Changed(ctx, tx, "lock log", errFollower,
-			`SELECT FROM log.logs WHERE id = $1 AND leader = $2 AND leased_until > clock_timestamp() AND size = $3 FOR UPDATE`, r.ID, l.me, r.Size); err != nil {
+			`SELECT FROM log.logs WHERE id = $1 AND leader = $2 AND leased_until > clock_timestamp() AND size = $3 FOR UPDATE`, r.ID, l.me,
+			r.Size); err != nil {
 			return err
 		}
 		// ARRAY is computed once. IN (SELECT … LIMIT) is a join, which may run the SELECT again for each row when statistics say that there is
 		// hardly any: they are mostly made while the queue is empty.
 		entries, err := database.Scalars[[]byte](ctx, tx, "take log entries", `
 			WITH taken AS (
-				DELETE FROM log.pending WHERE ctid = ANY (ARRAY (SELECT ctid FROM log.pending ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED)) RETURNING id, entry
+				DELETE FROM log.pending WHERE ctid = ANY (ARRAY (SELECT ctid FROM log.pending ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED))
+					RETURNING id, entry
 			)
 			SELECT entry FROM taken ORDER BY id`, batchSize)
 		if err != nil {
@@ -195,7 +197,8 @@ func (l *Log) publish(ctx context.Context, r row) error {
 	}
 	err = database.Changed(ctx, l.db.Pool, "publish checkpoint", errFollower, `
 		WITH led AS (
-			UPDATE log.logs SET published = $2 WHERE id = $1 AND leader = $3 AND leased_until > clock_timestamp() AND size = $2 AND root = $4 AND closed_at IS NULL
+			UPDATE log.logs SET published = $2 WHERE id = $1 AND leader = $3 AND leased_until > clock_timestamp() AND size = $2 AND root = $4
+				AND closed_at IS NULL
 			RETURNING id
 		)
 		INSERT INTO log.checkpoints (log, size, note, signed_at) SELECT id, $2, $5, $6 FROM led

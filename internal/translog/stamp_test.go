@@ -56,7 +56,8 @@ digests = sha256
 ess_cert_id_alg = sha256
 `)
 	a.write(t, "serial", "01\n")
-	a.openssl(t, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-config", a.path("tsa.cnf"), "-keyout", a.path("tsa.key"), "-out", a.path("tsa.pem"), "-days", "2")
+	a.openssl(t, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-config", a.path("tsa.cnf"), "-keyout", a.path("tsa.key"), "-out",
+		a.path("tsa.pem"), "-days", "2")
 	a.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.asked.Add(1)
 		query, err := io.ReadAll(r.Body)
@@ -65,7 +66,8 @@ ess_cert_id_alg = sha256
 			return
 		}
 		a.write(t, "query.tsq", string(query))
-		a.openssl(t, "ts", "-reply", "-queryfile", a.path("query.tsq"), "-config", a.path("tsa.cnf"), "-section", "config", "-out", a.path("reply.tsr"))
+		a.openssl(t, "ts", "-reply", "-queryfile", a.path("query.tsq"), "-config", a.path("tsa.cnf"), "-section", "config", "-out",
+			a.path("reply.tsr"))
 		reply, err := os.ReadFile(a.path("reply.tsr"))
 		if err != nil {
 			t.Error(err)
@@ -145,7 +147,8 @@ func TestCheckpointsAreStamped(t *testing.T) {
 	}
 	a.write(t, "checkpoint", v.Text)
 	a.write(t, "stamp.tsr", string(v.Extra))
-	if out := a.openssl(t, "ts", "-verify", "-in", a.path("stamp.tsr"), "-data", a.path("checkpoint"), "-CAfile", a.path("tsa.pem")); !strings.Contains(out, "Verification: OK") {
+	if out := a.openssl(t, "ts", "-verify", "-in", a.path("stamp.tsr"), "-data", a.path("checkpoint"), "-CAfile",
+		a.path("tsa.pem")); !strings.Contains(out, "Verification: OK") {
 		t.Errorf("openssl says %s", out)
 	}
 	if _, err := proof.CheckStamp(v.Extra, v.Text+"x", a.roots(t)); !errors.Is(err, proof.ErrStamp) {

@@ -106,7 +106,8 @@ func TestTilesAreServed(t *testing.T) {
 	if rec := get(t, l, "/log/tile/0/000"); rec.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" {
 		t.Errorf("a full tile is cached as %q", rec.Header().Get("Cache-Control"))
 	}
-	for _, path := range []string{"/log/tile/0/003", "/log/tile/0/002", "/log/tile/0/0", "/log/tile/00/000", "/log/tile/-1/000", "/log/tile/entries/002", "/log/other", "/log/tile/64/000",
+	for _, path := range []string{"/log/tile/0/003", "/log/tile/0/002", "/log/tile/0/0", "/log/tile/00/000", "/log/tile/-1/000",
+		"/log/tile/entries/002", "/log/other", "/log/tile/64/000",
 		"/log/tile/0/000.p/256", "/log/tile/0/000.p/0", "/log/7/checkpoint"} {
 		if rec := get(t, l, path); rec.Code != http.StatusNotFound {
 			t.Errorf("%s answers %d", path, rec.Code)

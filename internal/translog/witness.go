@@ -20,8 +20,10 @@ import (
 )
 
 // ErrContradicted means that a witness has cosigned another state of the log than the database holds.
-var ErrContradicted = errors.New("a witness has cosigned a state of the transparency log that the database does not continue, as after a restore from a backup: " +
-	"signing would fork the log. Bring back the newer database, begin a new log with: consign log restart, or remove the witness from CONSIGN_LOG_WITNESSES if it is wrong")
+var ErrContradicted = errors.New(
+	"a witness has cosigned a state of the transparency log that the database does not continue, as after a restore from a backup: " +
+		"signing would fork the log. Bring back the newer database, begin a new log with: consign log restart, or remove the witness from " +
+		"CONSIGN_LOG_WITNESSES if it is wrong")
 
 // Witness cosigns checkpoints of which it has verified that they continue those that it has seen (C2SP tlog-witness).
 type Witness struct {
@@ -31,7 +33,8 @@ type Witness struct {
 	size int64 // of the last checkpoint that it has cosigned, as far as this process knows
 }
 
-var errWitness = errors.New("must be KEY URL, separated by a blank: the key of the witness as name+hash+base64 and the address before /add-checkpoint")
+var errWitness = errors.New("must be KEY URL, separated by a blank: the key of the witness as name+hash+base64 and the address before " +
+	"/add-checkpoint")
 
 // ParseWitness reads a witness: its key and its address, separated by a blank.
 func ParseWitness(text string) (*Witness, error) {
@@ -86,7 +89,8 @@ func (l *Log) Cosign(ctx context.Context) error {
 	return errors.Join(err, stored)
 }
 
-// cosignature returns the signature line of a witness. A witness that has seen another size than this process knows says so, and is asked again.
+// cosignature returns the signature line of a witness. A witness that has seen another size than this process knows says so, and is asked
+// again.
 // Errors: ErrContradicted.
 func (l *Log) cosignature(ctx context.Context, w *Witness, r row, c checkpointRow) (string, error) {
 	if w.log != r.ID || w.size > c.Size {

@@ -128,7 +128,8 @@ func (p *Pages) handleFiles() {
 // year ahead: it is 30 days after today.
 func (p *Pages) securityText(w http.ResponseWriter, r *http.Request) {
 	expires := p.options.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 30)
-	content := "Contact: " + contactURL(p.options.SecurityContact) + "\nExpires: " + expires.Format(time.RFC3339) + "\nPreferred-Languages: en\n"
+	content := "Contact: " + contactURL(p.options.SecurityContact) + "\nExpires: " + expires.Format(time.RFC3339) +
+		"\nPreferred-Languages: en\n"
 	h := w.Header()
 	secure(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8") // RFC 9116, 3

@@ -45,7 +45,8 @@ func TestScriptsKeepToThePolicy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "http://", "style="} {
+		for _, sink := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "http://",
+			"style="} {
 			if bytes.Contains(source, []byte(sink)) {
 				t.Errorf("%s uses %s", name, sink)
 			}
@@ -153,7 +154,8 @@ func TestReferenceIsComplete(t *testing.T) {
 	t.Parallel()
 	text := html.UnescapeString(ask(t, pages(t), "GET", "/api/").body)
 	for _, want := range []string{
-		"Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining", `data-method="POST" data-path="/transfer/v2/public/mailbox/{key}" data-media="application/json"`,
+		"Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining",
+		`data-method="POST" data-path="/transfer/v2/public/mailbox/{key}" data-media="application/json"`,
 		"uidToken | accessToken | apiToken with the scope mailbox:drop (optional)",
 	} {
 		if !strings.Contains(text, want) {

@@ -9,7 +9,8 @@ import (
 
 // layout returns the frame of a page. The markup is Go code (gomponents), which escapes text and lets the compiler check fields.
 func (v view) layout() g.Node {
-	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product), h.Data("identity", v.Identity), h.Data("transfer", v.Transfer), h.Data("password-minimum", v.PasswordMinimum),
+	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product),
+		h.Data("identity", v.Identity), h.Data("transfer", v.Transfer), h.Data("password-minimum", v.PasswordMinimum),
 		v.head(),
 		h.Body(h.Class("page-"+strings.ReplaceAll(v.Script, "/", "-")),
 			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),
@@ -21,7 +22,8 @@ func (v view) layout() g.Node {
 					h.H1(g.Text(v.heading())),
 					h.P(h.Class("lead"), g.Text(v.Lead)),
 					g.If(v.Waits, g.Group{
-						h.NoScript(h.P(h.Class("notice bad"), g.Text(v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
+						h.NoScript(h.P(h.Class("notice bad"), g.Text(
+							v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
 						h.P(h.Class("loading"), h.Role("status"), g.Text(v.T("One moment…"))),
 					})),
 				v.Body),
@@ -41,7 +43,8 @@ func (v view) head() g.Node {
 		h.TitleEl(g.If(v.Title != "", g.Text(v.Title+" · ")), g.Text(v.Product)),
 		h.StyleEl(g.Raw(v.Style)),
 		g.If(!v.Waits, v.stylesheet()),
-		g.If(v.Latin, h.Link(h.Rel("preload"), g.Attr("fetchpriority", "low"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"), h.Href(v.Assets+"vendor/figtree.woff2"))),
+		g.If(v.Latin, h.Link(h.Rel("preload"), g.Attr("fetchpriority", "low"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"),
+			h.Href(v.Assets+"vendor/figtree.woff2"))),
 		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
 		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),

@@ -125,7 +125,8 @@ var missing = entry{
 
 // lost returns a drawing and the way to the start page. Its lines are those of assets/drawings.js.
 func lost(p i18n.Printer) (g.Node, error) {
-	lines := g.El("path", g.Attr("d", "M40 46 30 56a11 11 0 0 1-15-15l12-12a11 11 0 0 1 14-1M56 26l10-10a11 11 0 0 1 15 15L69 43a11 11 0 0 1-14 1"))
+	lines := g.El("path", g.Attr("d",
+		"M40 46 30 56a11 11 0 0 1-15-15l12-12a11 11 0 0 1 14-1M56 26l10-10a11 11 0 0 1 15 15L69 43a11 11 0 0 1-14 1"))
 	accent := g.El("path", h.Class("accent"), g.Attr("d", "M48 10v8m-10-4 4 6m6 42v-8m10 4-4-6"))
 	return h.Div(h.Class("blank lost"),
 		h.SVG(h.Class("drawing"), g.Attr("viewBox", "0 0 96 72"), h.Aria("hidden", "true"), lines, accent),
@@ -177,9 +178,11 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		return view{}, fmt.Errorf("encode sentences of page %s: %w", e.pattern, err)
 	}
 	v := view{
-		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]), Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, Waits: e.body == nil, Modules: own.modules, Translations: string(encoded),
-		Product: o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
+		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]),
+		Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
+		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, Waits: e.body == nil, Modules: own.modules,
+		Translations: string(encoded),
+		Product:      o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
 	}
 	for _, name := range i18n.Locales() {

@@ -59,7 +59,8 @@ var dim = h.Class("dim")
 func (d document) operation(o operation) g.Node {
 	return h.Details(h.Class("operation"), h.ID(o.ID),
 		g.If(strings.HasPrefix(o.Path, "/"), g.Group{h.Data("method", o.Method), h.Data("path", o.Path), h.Data("media", o.Media)}),
-		h.Summary(h.Span(h.Class("method "+o.Method), g.Text(o.Method)), g.Text(" "), h.Code(g.Text(o.Path)), g.Text(" "), h.Span(dim, g.Text(o.Summary))),
+		h.Summary(h.Span(h.Class("method "+o.Method), g.Text(o.Method)), g.Text(" "), h.Code(g.Text(o.Path)), g.Text(" "),
+			h.Span(dim, g.Text(o.Summary))),
 		g.If(o.Auth != "", h.P(h.B(g.Text("Authorization")), g.Text(" "+o.Auth))),
 		g.If(o.Description != "", markdown(o.Description)),
 		g.If(len(o.Parameters) > 0, h.Table(h.Class("parameters"), h.Caption(g.Text("Parameters")), h.TBody(g.Map(o.Parameters, d.parameter)))),

@@ -24,7 +24,8 @@ func TestExportedFunctionsDeclareTypes(t *testing.T) {
 			line := string(source[found[0]:found[1]])
 			before := strings.TrimSuffix(string(source[:found[0]]), "\n")
 			comment := before[strings.LastIndex(before, "/**")+1:]
-			if !strings.HasSuffix(before, "*/") || (found[2] < found[3] || found[4] < found[5]) && !strings.Contains(comment, "@param") && !strings.Contains(comment, "@type") {
+			if !strings.HasSuffix(before, "*/") || (found[2] < found[3] || found[4] < found[5]) && !strings.Contains(comment, "@param") &&
+				!strings.Contains(comment, "@type") {
 				t.Errorf("%s: %s has no types", name, line)
 			}
 		}

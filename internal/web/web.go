@@ -31,8 +31,10 @@ import (
 var files embed.FS
 
 // policy is the Content-Security-Policy. Pages load from and talk to their own host only. Inline scripts do not run, and
-// scripts cannot make markup from strings. Only assets/workers.js starts workers, from two scripts of ours. Images may also be QR codes (data:), avatars and previews (blob:), as videos and audio are.
-const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; img-src 'self' data: blob:; media-src blob:; " +
+// scripts cannot make markup from strings. Only assets/workers.js starts workers, from two scripts of ours. Images may also be QR codes
+// (data:), avatars and previews (blob:), as videos and audio are.
+const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; font-src 'self'; connect-src 'self'; img-src " +
+	"'self' data: blob:; media-src blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types consign-workers"
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.

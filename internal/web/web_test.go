@@ -27,7 +27,8 @@ var made = sync.OnceValues(func() (*web.Pages, error) {
 	}
 	return web.New(web.Options{
 		ProductName: "Consign", ProviderName: "Example <Ltd>", ProviderURL: "https://example.org/",
-		SupportContact: "help@example.org", SecurityContact: "security@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3", TransferBasePath: "/transfer/v2", PasswordMinimum: 12,
+		SupportContact: "help@example.org", SecurityContact: "security@example.org", AccentColor: "#123456", IdentityBasePath: "/id/v3",
+		TransferBasePath: "/transfer/v2", PasswordMinimum: 12,
 		Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 })
@@ -61,9 +62,12 @@ func ask(t *testing.T, h http.Handler, method, path string, header ...string) an
 
 // contractPaths is the table of contract 8.
 var contractPaths = []string{
-	"/", "/m/demo", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc", "/invitation/abc",
-	"/inbox", "/send", "/mailbox", "/account", "/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml", "/api/admin-v1.yaml",
-	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs", "/admin/storage", "/admin/audit", "/admin/keys", "/admin/settings",
+	"/", "/m/demo", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc",
+	"/invitation/abc",
+	"/inbox", "/send", "/mailbox", "/account", "/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml",
+	"/api/admin-v1.yaml",
+	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs",
+	"/admin/storage", "/admin/audit", "/admin/keys", "/admin/settings",
 }
 
 func TestEveryPathOfTheContractAnswers(t *testing.T) {
@@ -98,15 +102,16 @@ func TestPatternsAreWhatIsServed(t *testing.T) {
 			t.Errorf("%s: %d", pattern, res.status)
 		}
 	}
-	for _, path := range []string{"/unknown", "/m/", "/m/a/b", "/assets/", "/assets/x/mailboxpage.js", "/api/x", "/login/", "/m/M%FCller", "/g/%ff", "/t/%ff"} {
+	for _, path := range []string{"/unknown", "/m/", "/m/a/b", "/assets/", "/assets/x/mailboxpage.js", "/api/x", "/login/", "/m/M%FCller",
+		"/g/%ff", "/t/%ff"} {
 		if res := ask(t, p, "GET", path); res.status != 404 {
 			t.Errorf("%s: %d", path, res.status)
 		}
 	}
 }
 
-// Pages contain nothing that the Content-Security-Policy blocks: nothing from other hosts, and nothing inline but the rules of the first paint,
-// whose hash it names.
+// Pages contain nothing that the Content-Security-Policy blocks: nothing from other hosts, and nothing inline but the rules of the first
+// paint, whose hash it names.
 func TestPagesObeyTheirPolicy(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
@@ -151,7 +156,8 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 func TestSecurityText(t *testing.T) {
 	t.Parallel()
 	res := ask(t, pages(t), "GET", "/.well-known/security.txt")
-	if res.status != 200 || res.header.Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(res.body, "Contact: mailto:security@example.org\n") {
+	if res.status != 200 || res.header.Get("Content-Type") != "text/plain; charset=utf-8" ||
+		!strings.HasPrefix(res.body, "Contact: mailto:security@example.org\n") {
 		t.Fatalf("%d %q %q", res.status, res.header.Get("Content-Type"), res.body)
 	}
 	found := regexp.MustCompile(`(?m)^Expires: (.*)$`).FindStringSubmatch(res.body)
@@ -269,7 +275,8 @@ func TestPagesSpeakTheVisitorsLanguage(t *testing.T) {
 func TestChosenLanguageWins(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
-	for cookie, want := range map[string]string{"locale=ja_JP": "ja-JP", "locale=tlh": "de-DE", "locale=../x": "de-DE", "other=ja_JP": "de-DE"} {
+	for cookie, want := range map[string]string{"locale=ja_JP": "ja-JP", "locale=tlh": "de-DE", "locale=../x": "de-DE",
+		"other=ja_JP": "de-DE"} {
 		if got := ask(t, p, "GET", "/", "Accept-Language", "de", "Cookie", cookie).header.Get("Content-Language"); got != want {
 			t.Errorf("%s: %s, want %s", cookie, got, want)
 		}
@@ -297,7 +304,8 @@ func TestSettingsAreNoCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, address := range []string{"javascript:alert(1)", "javascript://x/%0aalert(1)", "data://text/html,x", "//elsewhere.example.org/"} {
-		p, err := web.New(web.Options{ProviderName: "Example", ProviderURL: address, SupportContact: address, Catalog: catalog, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		p, err := web.New(web.Options{ProviderName: "Example", ProviderURL: address, SupportContact: address, Catalog: catalog, Now: time.Now,
+			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -363,7 +371,8 @@ func TestUntidyPaths(t *testing.T) {
 			t.Errorf("GET %s: %d to %q", path, res.status, res.header.Get("Location"))
 		}
 	}
-	if res := ask(t, p, "CONNECT", "localhost:443"); res.status != 405 || res.header.Get("Allow") != "GET, HEAD" || !strings.Contains(res.body, `"code":405001`) {
+	if res := ask(t, p, "CONNECT", "localhost:443"); res.status != 405 || res.header.Get("Allow") != "GET, HEAD" ||
+		!strings.Contains(res.body, `"code":405001`) {
 		t.Errorf("CONNECT: %d, Allow %q: %s", res.status, res.header.Get("Allow"), res.body)
 	}
 }

@@ -72,7 +72,8 @@ func newBench(ctx context.Context, o options) (_ *bench, err error) {
 	if b.consign, err = b.startConsign(ctx, b.dataDir(), nil, "--demo"); err != nil {
 		return nil, err
 	}
-	b.cluster, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dataDir(), "postgres"), Fsync: true}) // attaches to the server's cluster
+	// attaches to the server's cluster
+	b.cluster, err = localpg.Start(ctx, localpg.Options{Dir: filepath.Join(b.dataDir(), "postgres"), Fsync: true})
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,8 @@ func encryptionRow(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	results := []result{fileResult("upload "+size+", encrypted: against one in plain", ours, plain, atLeast("MB/s", speedRatio(ours, plain), 0.85))}
+	results := []result{fileResult("upload "+size+", encrypted: against one in plain", ours, plain,
+		atLeast("MB/s", speedRatio(ours, plain), 0.85))}
 	var paths [2]string
 	for i, p := range sides {
 		if paths[i], err = b.deliver(ctx, p); err != nil {

@@ -33,8 +33,9 @@ type dialect struct {
 }
 
 var (
-	asPUT       = dialect{"PUT", "/content", "Content-Type: application/octet-stream\r\n", 200}
-	asTus       = dialect{"PATCH", "/tus", "Tus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\n", 204}
+	asPUT = dialect{"PUT", "/content", "Content-Type: application/octet-stream\r\n", 200}
+	asTus = dialect{"PATCH", "/tus", "Tus-Resumable: 1.0.0\r\nUpload-Offset: 0\r\nContent-Type: application/offset+octet-stream\r\n",
+		204}
 	asResumable = dialect{"PATCH", "/upload", "Upload-Complete: ?1\r\nUpload-Offset: 0\r\nContent-Type: application/partial-upload\r\n", 200}
 )
 
@@ -50,7 +51,8 @@ func send(ctx context.Context, addr string, as dialect, path, token string, size
 
 // send uploads size bytes over the connection and reads the answer.
 func (c *conn) send(as dialect, path, token string, size int64) error {
-	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n", as.method, path, token, as.headers, size)
+	head := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n", as.method, path,
+		token, as.headers, size)
 	if _, err := io.WriteString(c, head); err != nil {
 		return err
 	}
@@ -123,7 +125,8 @@ type reservation struct {
 
 func (b *bench) reserve(ctx context.Context, p *process) (reservation, error) {
 	var out struct{ UID string }
-	header, err := b.call(ctx, p, "POST", mailboxPath, "", map[string]string{"subject": "bench", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
+	header, err := b.call(ctx, p, "POST", mailboxPath, "",
+		map[string]string{"subject": "bench", "anonSender": "Sam Stranger", "anonEmail": "sam@example.com"}, &out)
 	if err != nil {
 		return reservation{}, err
 	}
@@ -181,8 +184,11 @@ func uploadRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	o, h, w, beside := t.ours.figures(gib), t.hashed.figures(gib), t.written.figures(gib), t.beside.figures(gib)
 	size := sizeName(b.options.size)
-	raw := fileResult(fmt.Sprintf("upload %s, fsync: against a stream without SHA-256, which Consign always computes: %.2f× MB/s", size, speedRatio(o, w)), o, w)
-	limit := fileResult(fmt.Sprintf("the same against a stream with SHA-256 in a goroutine beside the writing, which has %.2f× the MB/s of one without: %.2f×", speedRatio(beside, w), speedRatio(o, beside)), o, beside)
+	raw := fileResult(fmt.Sprintf("upload %s, fsync: against a stream without SHA-256, which Consign always computes: %.2f× MB/s", size,
+		speedRatio(o, w)), o, w)
+	limit := fileResult(fmt.Sprintf(
+		"the same against a stream with SHA-256 in a goroutine beside the writing, which has %.2f× the MB/s of one without: %.2f×",
+		speedRatio(beside, w), speedRatio(o, beside)), o, beside)
 	return []result{
 		raw, limit,
 		fileResult("upload "+size+" with SHA-256 while streaming, fsync", o, h, atLeast("MB/s", speedRatio(o, h), 1.3)),

@@ -104,7 +104,8 @@ func partsRow(ctx context.Context, b *bench) ([]result, error) {
 		}
 	}
 	o, f := parts.figures(gib), files.figures(gib)
-	name := fmt.Sprintf("upload %s, %d parts of %s at once, until the SHA-256 is known, on loopback", sizeName(partsAtOnce*each), partsAtOnce, sizeName(partSize))
+	name := fmt.Sprintf("upload %s, %d parts of %s at once, until the SHA-256 is known, on loopback", sizeName(partsAtOnce*each), partsAtOnce,
+		sizeName(partSize))
 	speed := fileResult(name, o, f, atLeast(fmt.Sprintf("MB/s of %d files", partsAtOnce), speedRatio(o, f), 1))
 	speed.bareIs = fmt.Sprintf("%d files", partsAtOnce)
 	memory, err := b.partMemory(ctx)
@@ -113,7 +114,8 @@ func partsRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	return []result{
 		speed,
-		{name: "resident memory for each part that is being sent", checks: []check{atMost("MB", megabytes(memory), 1)}, ours: megabytesName(memory)},
+		{name: "resident memory for each part that is being sent", checks: []check{atMost("MB", megabytes(memory), 1)},
+			ours: megabytesName(memory)},
 		{name: longLine(ctx)},
 	}, nil
 }
@@ -154,7 +156,8 @@ func (b *bench) partMemory(ctx context.Context) (int64, error) {
 // longLine says why parts over a long line, of 100 ms and 0.1 % loss, are not compared with one stream.
 func longLine(ctx context.Context) string {
 	const what = "parts against one stream over a line of 100 ms and 0.1 % loss: not measured, "
-	out, err := exec.CommandContext(ctx, "unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "50ms", "loss", "0.1%").CombinedOutput()
+	out, err := exec.CommandContext(ctx, "unshare", "-n", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "50ms", "loss",
+		"0.1%").CombinedOutput()
 	if err != nil {
 		return what + "since this machine has no tc netem (" + strings.TrimSpace(strings.TrimPrefix(string(out), "Error: ")) + ")"
 	}

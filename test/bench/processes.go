@@ -84,8 +84,10 @@ func (b *bench) startConsign(ctx context.Context, dir string, variables []string
 	defer log.Close()
 	p := &process{addr: "127.0.0.1:" + port}
 	p.cmd = exec.CommandContext(ctx, b.binary, append([]string{"serve"}, args...)...)
-	p.cmd.Env = append(os.Environ(), "CONSIGN_PUBLIC_URL=http://localhost", "CONSIGN_LISTEN="+p.addr, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_PPROF=on",
-		"CONSIGN_DATA_DIR="+dir, "CONSIGN_RATE_LIMIT=off", "CONSIGN_TRUSTED_PROXIES=127.0.0.1", "CONSIGN_BCRYPT_COST="+strconv.Itoa(bcryptCost), "CONSIGN_ACCESS_TOKEN_LIFETIME=1h",
+	p.cmd.Env = append(os.Environ(), "CONSIGN_PUBLIC_URL=http://localhost", "CONSIGN_LISTEN="+p.addr, "CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin,
+		"CONSIGN_PPROF=on",
+		"CONSIGN_DATA_DIR="+dir, "CONSIGN_RATE_LIMIT=off", "CONSIGN_TRUSTED_PROXIES=127.0.0.1", "CONSIGN_BCRYPT_COST="+strconv.Itoa(bcryptCost),
+		"CONSIGN_ACCESS_TOKEN_LIFETIME=1h",
 		"CONSIGN_NEW_TRANSFER_BUCKET=1000000000,1000000/s", "CONSIGN_UPLOAD_VOLUME_GB=1000000",
 		"CONSIGN_STRANGER_SHARE=100", "CONSIGN_STRANGER_RESERVATIONS=10000", "CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS=0")
 	p.cmd.Env = append(p.cmd.Env, variables...)

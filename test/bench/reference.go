@@ -150,8 +150,10 @@ func stack(next http.Handler, dir string) (http.Handler, error) {
 			w.Header().Set("X-Request-Id", id)
 			answer := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 			next.ServeHTTP(answer, r)
-			log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method), slog.String("path", r.URL.Path),
-				slog.Int("status", answer.Status()), slog.Int("bytes", answer.BytesWritten()), slog.Duration("took", time.Since(began)), slog.String("ip", r.RemoteAddr))
+			log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("request_id", id), slog.String("method", r.Method),
+				slog.String("path", r.URL.Path),
+				slog.Int("status", answer.Status()), slog.Int("bytes", answer.BytesWritten()), slog.Duration("took", time.Since(began)),
+				slog.String("ip", r.RemoteAddr))
 		})
 	})
 	mux.Handle("/*", next)

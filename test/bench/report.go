@@ -95,7 +95,8 @@ func (r *report) begin(w io.Writer) {
 }
 
 func (f facts) machine() string {
-	return fmt.Sprintf("%s; %d cores, %s; %s; Postgres %s with fsync", f.when.Format("2006-01-02 15:04"), f.cores, f.processor, f.system, f.postgres)
+	return fmt.Sprintf("%s; %d cores, %s; %s; Postgres %s with fsync", f.when.Format("2006-01-02 15:04"), f.cores, f.processor, f.system,
+		f.postgres)
 }
 
 // add keeps a result and prints it.

@@ -14,7 +14,8 @@ import (
 )
 
 // compareWith starts a reference and compares Consign with it.
-func (b *bench) compareWith(ctx context.Context, name string, ours work, mode string, bare func(*process) (work, error), conns int, args ...string) (o, r figures, err error) {
+func (b *bench) compareWith(ctx context.Context, name string, ours work, mode string, bare func(*process) (work, error), conns int,
+	args ...string) (o, r figures, err error) {
 	reference, err := b.startReference(ctx, mode, args...)
 	if err != nil {
 		return o, r, err
@@ -45,7 +46,8 @@ func environmentRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	whole := requestResult("GET /environment through the whole stack, with log", o, r, atLeast("requests/s", speedRatio(o, r), 0.60))
 	o, r, err = b.compareWith(ctx, "stack", ours, "stack", fixed(ours), connections, "-bytes", size, "-dir", b.dir)
-	stack := requestResult(fmt.Sprintf("the same against chi, a request id and a line by slog: %.2f× requests/s, CPU %.2f×", speedRatio(o, r), cpuRatio(o, r)), o, r)
+	stack := requestResult(fmt.Sprintf("the same against chi, a request id and a line by slog: %.2f× requests/s, CPU %.2f×", speedRatio(o, r),
+		cpuRatio(o, r)), o, r)
 	return []result{whole, stack}, err
 }
 
@@ -70,13 +72,15 @@ func mailboxRow(ctx context.Context, b *bench) ([]result, error) {
 	if err := b.makeMailboxes(ctx); err != nil {
 		return nil, err
 	}
-	o, r, err := b.compareWith(ctx, "mailbox", eachMailbox(200, publicMailboxes, nil), "mailbox", fixed(eachMailbox(200, "/", nil)), connections, "-database", b.database)
+	o, r, err := b.compareWith(ctx, "mailbox", eachMailbox(200, publicMailboxes, nil), "mailbox", fixed(eachMailbox(200, "/", nil)),
+		connections, "-database", b.database)
 	if err != nil {
 		return nil, err
 	}
 	uncached := requestResult("GET /public/mailbox/{key} from the database", o, r, atLeast("requests/s", speedRatio(o, r), 0.75))
 	ours := repeat(request("GET", mailboxPath, "", nil))
-	o, r, err = b.compareWith(ctx, "cached", ours, "mailbox", fixed(repeat(request("GET", demoMailbox, "", nil))), connections, "-database", b.database)
+	o, r, err = b.compareWith(ctx, "cached", ours, "mailbox", fixed(repeat(request("GET", demoMailbox, "", nil))), connections, "-database",
+		b.database)
 	cached := requestResult("the same for one mailbox, from memory", o, r, atLeast("requests/s of the bare SELECT", speedRatio(o, r), 2.0))
 	return []result{uncached, cached}, err
 }
@@ -93,7 +97,8 @@ func reserveRow(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	inserted := requestResult("POST /public/mailbox/{key} with its ES256 token", o, r, atLeast("requests/s of the bare SELECT and INSERT", speedRatio(o, r), 0.50))
+	inserted := requestResult("POST /public/mailbox/{key} with its ES256 token", o, r,
+		atLeast("requests/s of the bare SELECT and INSERT", speedRatio(o, r), 0.50))
 	o, r, err = b.compareWith(ctx, "signed", ours, "sign", bare, connections, "-database", b.database)
 	signed := requestResult(fmt.Sprintf("the same against a SELECT, an INSERT and an ES256 token: %.2f× requests/s", speedRatio(o, r)), o, r)
 	return []result{inserted, signed}, err
@@ -108,7 +113,8 @@ func loginRow(ctx context.Context, b *bench) ([]result, error) {
 	requests := make([][]byte, people)
 	for i := range requests {
 		email := fmt.Sprintf("person%d@example.com", i)
-		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password}, nil); err != nil {
+		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password},
+			nil); err != nil {
 			return nil, err
 		}
 		requests[i] = login(email)
@@ -122,7 +128,8 @@ func loginRow(ctx context.Context, b *bench) ([]result, error) {
 		b.options.rounds-- // more logins than the buckets admit
 	}
 	o, r, err := b.compareWith(ctx, "login", ours, "bcrypt", fixed(repeat(request("POST", "/", "", []byte(`{}`)))), conns)
-	return []result{requestResult("POST /auth/login, bcrypt cost 10", o, r, atLeast("requests/s", speedRatio(o, r), 0.95), atMost("CPU", cpuRatio(o, r), 1.05))}, err
+	return []result{requestResult("POST /auth/login, bcrypt cost 10", o, r, atLeast("requests/s", speedRatio(o, r), 0.95),
+		atMost("CPU", cpuRatio(o, r), 1.05))}, err
 }
 
 func login(email string) []byte {
@@ -177,7 +184,8 @@ func stormRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	o, r := loaded.figures(1), quiet.figures(1)
 	o.cpu, o.postgres = 0, 0 // mostly used by the logins
-	res := requestResult("GET /public/mailbox/{key} while 32 clients log in", o, r, atLeast("requests/s of undisturbed", speedRatio(o, r), 0.30), atMost("p99 ms", o.p99.Seconds()*1e3, 80))
+	res := requestResult("GET /public/mailbox/{key} while 32 clients log in", o, r,
+		atLeast("requests/s of undisturbed", speedRatio(o, r), 0.30), atMost("p99 ms", o.p99.Seconds()*1e3, 80))
 	res.bareIs = "undisturbed"
 	return []result{res}, nil
 }
@@ -203,7 +211,8 @@ func accessRow(ctx context.Context, b *bench) ([]result, error) {
 	}
 	uncached := requestResult("POST /auth/access", o, r, atLeast("requests/s of the uncached limit", speedRatio(o, r), 1.2))
 	o, r, err = b.compareWith(ctx, "unverified", ours, "tokens", bare("/unverified"), connections, "-database", b.database)
-	unverified := requestResult(fmt.Sprintf("the same against a SELECT and an ES256 token, without verification: %.2f× requests/s", speedRatio(o, r)), o, r)
+	unverified := requestResult(fmt.Sprintf("the same against a SELECT and an ES256 token, without verification: %.2f× requests/s",
+		speedRatio(o, r)), o, r)
 	return []result{uncached, unverified}, err
 }
 
@@ -228,7 +237,8 @@ func upgradeRow(ctx context.Context, b *bench) ([]result, error) {
 	var out struct{ Token string }
 	for i := range tokens {
 		email := fmt.Sprintf("upgrader%d@example.com", i)
-		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password}, &out); err != nil {
+		if _, err := b.call(ctx, b.consign, "POST", identityAPI+"/signup", "", map[string]string{"address": email, "password": password},
+			&out); err != nil {
 			return nil, err
 		}
 		tokens[i] = out.Token
@@ -247,9 +257,10 @@ func upgradeRow(ctx context.Context, b *bench) ([]result, error) {
 }
 
 func profileRow(ctx context.Context, b *bench) ([]result, error) {
-	o, r, err := b.compareWith(ctx, "profile", repeat(request("GET", identityAPI+"/profile", b.accessToken, nil)), "tokens", func(p *process) (work, error) {
-		token, err := b.referenceToken(ctx, p)
-		return repeat(request("GET", "/profile", token, nil)), err
-	}, connections, "-database", b.database)
+	o, r, err := b.compareWith(ctx, "profile", repeat(request("GET", identityAPI+"/profile", b.accessToken, nil)), "tokens",
+		func(p *process) (work, error) {
+			token, err := b.referenceToken(ctx, p)
+			return repeat(request("GET", "/profile", token, nil)), err
+		}, connections, "-database", b.database)
 	return []result{requestResult("GET /profile", o, r, atLeast("requests/s of the uncached limit", speedRatio(o, r), 1.3))}, err
 }

@@ -79,7 +79,8 @@ func binaryRow(_ context.Context, b *bench) ([]result, error) {
 		}
 		size -= info.Size()
 	}
-	return []result{{name: "binary, stripped, without fonts", checks: []check{atMost("MB", float64(size)/1e6, 45)}, ours: fmt.Sprintf("%.1f MB", float64(size)/1e6)}}, nil
+	return []result{{name: "binary, stripped, without fonts", checks: []check{atMost("MB", float64(size)/1e6, 45)},
+		ours: fmt.Sprintf("%.1f MB", float64(size)/1e6)}}, nil
 }
 
 const (
@@ -116,7 +117,8 @@ func memoryRow(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	return []result{
-		{name: "resident memory, idle", checks: []check{atMost("MB", megabytes(idle), 45)}, ours: megabytesName(idle), bare: megabytesName(bareIdle), bareIs: "bare"},
+		{name: "resident memory, idle", checks: []check{atMost("MB", megabytes(idle), 45)}, ours: megabytesName(idle),
+			bare: megabytesName(bareIdle), bareIs: "bare"},
 		{name: "resident memory under a load of requests", checks: []check{atMost("MB", megabytes(peak), 80)}, ours: megabytesName(peak)},
 		{name: "resident memory for each upload", checks: []check{atMost("MB", megabytes(up), 3)}, ours: megabytesName(up)},
 		{name: "resident memory for each download", checks: []check{atMost("MB", megabytes(down), 3)}, ours: megabytesName(down)},

@@ -76,7 +76,8 @@ func TestBlackoutControls(t *testing.T) {
 	}{
 		{"no fsync of files", "internal/blob/disk/fs.go", "type osFile struct{ *os.File }\n",
 			"type osFile struct{ *os.File }\n\nfunc (f osFile) Sync() error { return nil }\n", false, true},
-		{"no synchronous_commit", "internal/localpg/process.go", `"synchronous_commit=on"`, `"synchronous_commit=off", "wal_writer_delay=10s"`, false, true},
+		{"no synchronous_commit", "internal/localpg/process.go", `"synchronous_commit=on"`, `"synchronous_commit=off", "wal_writer_delay=10s"`,
+			false, true},
 		{"no fsync of directories", "internal/blob/disk/fs.go", "err = d.Sync()", "err = nil", true, true},
 		{"nothing changed", "internal/blob/disk/fs.go", "err = d.Sync()", "err = d.Sync()", true, false},
 	} {
@@ -426,14 +427,16 @@ func (b *blackout) sender(r *rand.Rand) {
 	for n := 0; ; n++ {
 		j := &job{data: random(r, 10_000+r.IntN(300_000))}
 		var out struct{ UID string }
-		header, err := owner.call("POST", "/transfer/v2/reservations", map[string]any{"subject": "blackout", "recipients": recipients("rita@example.org")}, &out)
+		header, err := owner.call("POST", "/transfer/v2/reservations",
+			map[string]any{"subject": "blackout", "recipients": recipients("rita@example.org")}, &out)
 		if err != nil {
 			return
 		}
 		j.c = client{s: b.server, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}
 		j.reservation = "/transfer/v2/reservations/" + out.UID
 		j.object = j.reservation + "/objects/file"
-		if _, err := j.c.call("POST", j.reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(j.data)}, nil); err != nil {
+		if _, err := j.c.call("POST", j.reservation+"/objects",
+			map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(j.data)}, nil); err != nil {
 			return
 		}
 		if j.put(0, int64(len(j.data)), 0) != nil || !b.deliver(j) {
@@ -444,7 +447,8 @@ func (b *blackout) sender(r *rand.Rand) {
 			return
 		}
 		b.acknowledge(x+" extended", "extensions", func() error { return b.wantTransfer(x, "", 20*24*time.Hour) })
-		if _, err := owner.call("POST", x+"/forward", map[string]any{"subject": "forwarded", "recipients": recipients("otto@example.org")}, &out); err != nil {
+		if _, err := owner.call("POST", x+"/forward", map[string]any{"subject": "forwarded", "recipients": recipients("otto@example.org")},
+			&out); err != nil {
 			return
 		}
 		forwarded := "/transfer/v2/transfers/" + out.UID

@@ -27,7 +27,8 @@ type volume struct {
 	dir   string // where the ext4 is mounted
 }
 
-// newVolume makes both file systems, the ext4 with options of mkfs.ext4, and mounts them. It needs root, loop devices, xfsprogs and e2fsprogs.
+// newVolume makes both file systems, the ext4 with options of mkfs.ext4, and mounts them. It needs root, loop devices, xfsprogs and
+// e2fsprogs.
 func newVolume(t *testing.T, options ...string) *volume {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -42,7 +42,8 @@ func TestClusterLimits(t *testing.T) {
 		t.Errorf("without Redis %d requests were admitted, want at most %d (three full buckets)", alone, most)
 	}
 	for n, s := range c.replicas {
-		away, failures, tokens := s.metric("consign_ratelimit_redis_away"), s.metric("consign_ratelimit_redis_failures_total"), s.metric("consign_ratelimit_redis_fallbacks_total")
+		away, failures, tokens := s.metric("consign_ratelimit_redis_away"), s.metric("consign_ratelimit_redis_failures_total"),
+			s.metric("consign_ratelimit_redis_fallbacks_total")
 		lines := s.logged("rate limits are counted by this replica alone")
 		t.Logf("replica %d: redis_away %v, %v Redis failures, %v local fallbacks, %d log lines", n+1, away, failures, tokens, lines)
 		if away != 1 || failures != 1 || tokens == 0 || lines != 1 {

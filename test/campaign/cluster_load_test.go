@@ -100,7 +100,8 @@ func uploadAtOnce(t *testing.T, name string, replicas []*server, owner client) {
 	workers.Wait()
 	took := time.Since(began)
 	gib := float64(loadUploads*loadFileSize) / (1 << 30)
-	t.Logf("%s, replicas: %d: %v, %.0f MB/s, processor time of the replicas %.1f s for each GiB", name, len(replicas), took.Round(time.Millisecond),
+	t.Logf("%s, replicas: %d: %v, %.0f MB/s, processor time of the replicas %.1f s for each GiB", name, len(replicas),
+		took.Round(time.Millisecond),
 		gib*1073.7/took.Seconds(), (processorTime(replicas)-spent)/gib)
 }
 
@@ -121,7 +122,8 @@ func send(owner client, data []byte) (c client, reservation string, err error) {
 	}
 	c = client{s: owner.s, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}
 	reservation = "/transfer/v2/reservations/" + out.UID
-	if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(data)}, nil); err != nil {
+	if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(data)},
+		nil); err != nil {
 		return c, "", err
 	}
 	resp, err := c.do(context.Background(), "PUT", reservation+"/objects/file/content", bytes.NewReader(data), http.Header{

@@ -78,7 +78,8 @@ func resumeElsewhere(t *testing.T, c *cluster) {
 			return held >= until-(1<<20) && j.put(held, held+1000, 0) == nil
 		})
 		held, _ := next.held(object)
-		t.Logf("client of replica %d disconnected at %d bytes; replica %d resumes at %d after %v", n+1, until, n+2, held, took.Round(time.Millisecond))
+		t.Logf("client of replica %d disconnected at %d bytes; replica %d resumes at %d after %v", n+1, until, n+2, held,
+			took.Round(time.Millisecond))
 	}
 	j.c = holder.at(c.replicas[2])
 	held, err := j.c.held(object)
@@ -204,7 +205,8 @@ func report(t *testing.T, what string, all []time.Duration, limit time.Duration)
 	t.Helper()
 	slices.Sort(all)
 	longest := all[len(all)-1]
-	t.Logf("%s: p50 %v, p99 %v, max %v of %d", what, all[len(all)/2].Round(100*time.Microsecond), all[len(all)*99/100].Round(100*time.Microsecond),
+	t.Logf("%s: p50 %v, p99 %v, max %v of %d", what, all[len(all)/2].Round(100*time.Microsecond),
+		all[len(all)*99/100].Round(100*time.Microsecond),
 		longest.Round(100*time.Microsecond), len(all))
 	if longest > limit {
 		t.Errorf("%s took %v, want at most %v", what, longest, limit)
@@ -264,7 +266,8 @@ func jobsOnce(t *testing.T, c *cluster) {
 	}
 	idle := func() bool {
 		s := c.replicas[0]
-		return s.metric("consign_mails_waiting") == 0 && s.metric(`consign_jobs{queue="mail",state="due"}`) == 0 && s.metric(`consign_jobs{queue="mail",state="running"}`) == 0
+		return s.metric("consign_mails_waiting") == 0 && s.metric(`consign_jobs{queue="mail",state="due"}`) == 0 &&
+			s.metric(`consign_jobs{queue="mail",state="running"}`) == 0
 	}
 	within(t, "earlier mails are sent", 30*time.Second, time.Now(), idle)
 	before, eachBefore := sent()
@@ -302,11 +305,13 @@ func jobsOnce(t *testing.T, c *cluster) {
 // send uploads and confirms one small file at one server.
 func (c *cluster) send(s *server, from string, data []byte) error {
 	var out struct{ UID string }
-	header, err := client{s: s}.call("POST", "/transfer/v2/public/mailbox/demo", map[string]string{"subject": "s", "anonSender": "Sam", "anonEmail": from}, &out)
+	header, err := client{s: s}.call("POST", "/transfer/v2/public/mailbox/demo",
+		map[string]string{"subject": "s", "anonSender": "Sam", "anonEmail": from}, &out)
 	if err != nil {
 		return err
 	}
-	j := &job{c: client{s: s, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}, reservation: "/transfer/v2/reservations/" + out.UID, data: data}
+	j := &job{c: client{s: s, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")},
+		reservation: "/transfer/v2/reservations/" + out.UID, data: data}
 	j.object = j.reservation + "/objects/file"
 	_, err = j.c.call("POST", j.reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(data)}, nil)
 	if err == nil {
@@ -321,7 +326,8 @@ func (c *cluster) send(s *server, from string, data []byte) error {
 // keysRotate rotates the signing key three times while tokens are issued at one replica and used at another.
 func keysRotate(t *testing.T, c *cluster) {
 	var id struct{ Token string }
-	if _, err := (client{s: c.front}).call("POST", "/id/v3/auth/login", map[string]string{"email": c.front.email, "type": "bcrypt", "key": c.front.password}, &id); err != nil {
+	if _, err := (client{s: c.front}).call("POST", "/id/v3/auth/login",
+		map[string]string{"email": c.front.email, "type": "bcrypt", "key": c.front.password}, &id); err != nil {
 		t.Fatal(err)
 	}
 	kids, tokens := map[string]bool{}, []string{}

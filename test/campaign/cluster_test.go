@@ -51,7 +51,8 @@ func newClusterOf(t *testing.T, program string, env ...string) *cluster {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	common := append([]string{
-		"CONSIGN_PUBLIC_URL=" + c.front.url, "CONSIGN_DATABASE_URL=" + pgtest.EmptyURL(t), "CONSIGN_SECRET_KEY=" + base64.StdEncoding.EncodeToString(key),
+		"CONSIGN_PUBLIC_URL=" + c.front.url, "CONSIGN_DATABASE_URL=" + pgtest.EmptyURL(t),
+		"CONSIGN_SECRET_KEY=" + base64.StdEncoding.EncodeToString(key),
 		"CONSIGN_STORAGE_URL=" + bucket(t), "CONSIGN_REDIS_URL=" + c.redis.URL, "CONSIGN_TRUSTED_PROXIES=127.0.0.0/8,::1/128",
 		"CONSIGN_SHUTDOWN_DELAY=" + shutdownDelay.String(), "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s",
 	}, env...)

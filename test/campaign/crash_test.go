@@ -70,11 +70,13 @@ var dialects = []dialect{
 		return http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", from, to-1, size)}, "Content-Type": {"application/octet-stream"}}
 	}},
 	{"tus", "PATCH", "/tus", func(from, _, _ int64) http.Header {
-		return http.Header{"Tus-Resumable": {"1.0.0"}, "Upload-Offset": {strconv.FormatInt(from, 10)}, "Content-Type": {"application/offset+octet-stream"}}
+		return http.Header{"Tus-Resumable": {"1.0.0"}, "Upload-Offset": {strconv.FormatInt(from, 10)},
+			"Content-Type": {"application/offset+octet-stream"}}
 	}},
 	{"resumable", "PATCH", "/upload", func(from, to, size int64) http.Header {
 		complete := map[bool]string{true: "?1", false: "?0"}[to == size]
-		return http.Header{"Upload-Complete": {complete}, "Upload-Offset": {strconv.FormatInt(from, 10)}, "Content-Type": {"application/partial-upload"}}
+		return http.Header{"Upload-Complete": {complete}, "Upload-Offset": {strconv.FormatInt(from, 10)},
+			"Content-Type": {"application/partial-upload"}}
 	}},
 }
 
@@ -149,7 +151,8 @@ func (s *server) round(n int, data []byte) received {
 			s.t.Fatalf("%s says %d bytes are held, PUT %d", d.name, at, held)
 		}
 	}
-	s.t.Logf("round %2d, %-10s by %-9s: sent %8d, acknowledged %8d, held %8d of %d, confirmed %t", n, sig, dialects[j.dialect].name, j.sent.Load(), ack, held, len(data), j.transfer != "")
+	s.t.Logf("round %2d, %-10s by %-9s: sent %8d, acknowledged %8d, held %8d of %d, confirmed %t", n, sig, dialects[j.dialect].name,
+		j.sent.Load(), ack, held, len(data), j.transfer != "")
 	if j.transfer == "" && held < ack {
 		s.t.Fatalf("%d bytes were acknowledged, %d are held", ack, held)
 	}
@@ -231,7 +234,8 @@ func (j *job) confirm() error {
 // put sends bytes from to to-1, 200 KiB per pace, so that the server can be killed in the middle.
 func (j *job) put(from, to int64, pace time.Duration) error {
 	d, size := dialects[j.dialect], int64(len(j.data))
-	resp, err := j.c.do(context.Background(), d.method, j.object+d.path, &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent}, d.header(from, to, size))
+	resp, err := j.c.do(context.Background(), d.method, j.object+d.path, &slow{r: bytes.NewReader(j.data[from:to]), pace: pace, sent: &j.sent},
+		d.header(from, to, size))
 	if err != nil {
 		return err
 	}
@@ -290,6 +294,7 @@ func (c client) fetch(transfer string) (malwareStatus string, resp *http.Respons
 	if len(out.Objects) != 1 {
 		return "", nil, fmt.Errorf("transfer %s has %d objects", transfer, len(out.Objects))
 	}
-	resp, err = c.do(context.Background(), "GET", "/transfer/v2/transfers/"+transfer+"/objects/"+out.Objects[0].UID+"/content", nil, http.Header{})
+	resp, err = c.do(context.Background(), "GET", "/transfer/v2/transfers/"+transfer+"/objects/"+out.Objects[0].UID+"/content", nil,
+		http.Header{})
 	return out.Objects[0].MalwareStatus, resp, err
 }

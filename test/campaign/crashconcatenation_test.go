@@ -22,8 +22,8 @@ import (
 	"time"
 )
 
-// TestCrashConcatenation kills the server with SIGKILL at random moments of partial uploads, and again while the final one is made. What was
-// acknowledged of a partial upload must be held after the restart, and the file must be downloaded byte for byte.
+// TestCrashConcatenation kills the server with SIGKILL at random moments of partial uploads, and again while the final one is made. What
+// was acknowledged of a partial upload must be held after the restart, and the file must be downloaded byte for byte.
 func TestCrashConcatenation(t *testing.T) {
 	for _, encryption := range []string{"off", "on"} {
 		t.Run("encryption "+encryption, func(t *testing.T) {
@@ -87,7 +87,8 @@ func (p *piece) send(pace time.Duration, sent *atomic.Int64) error {
 	for at := p.acked.Load(); at < int64(len(p.data)); at = p.acked.Load() {
 		end := min(at+chunk, int64(len(p.data)))
 		body := &slow{r: bytes.NewReader(p.data[at:end]), pace: pace, sent: sent}
-		resp, err := p.c.tus("PATCH", p.path, body, map[string]string{"Upload-Offset": strconv.FormatInt(at, 10), "Content-Type": "application/offset+octet-stream"}) //nolint:bodyclose // tus closes it
+		resp, err := p.c.tus("PATCH", p.path, body, map[string]string{"Upload-Offset": strconv.FormatInt(at, 10),
+			"Content-Type": "application/offset+octet-stream"}) //nolint:bodyclose // tus closes it
 		if err != nil {
 			return err
 		}
@@ -132,7 +133,8 @@ func (s *server) concatenationRound(n int, data []byte) received {
 		if i == 2 {
 			p.data = data[i*third:]
 		}
-		resp, err := c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))}) //nolint:bodyclose // tus closes it
+		resp, err := c.tus("POST", reservation+"/tus", nil,
+			map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))}) //nolint:bodyclose // tus closes it
 		if err != nil || resp.StatusCode != http.StatusCreated {
 			s.t.Fatal(resp, err)
 		}
@@ -158,7 +160,8 @@ func (s *server) concatenationRound(n int, data []byte) received {
 		s.t.Fatal(err)
 	}
 	final := func() (*http.Response, error) {
-		return c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "final;" + strings.Join(paths, " "), "Upload-Metadata": "filename YS5iaW4="})
+		return c.tus("POST", reservation+"/tus", nil, map[string]string{"Upload-Concat": "final;" + strings.Join(paths, " "),
+			"Upload-Metadata": "filename YS5iaW4="})
 	}
 	made := make(chan struct{})
 	go func() { defer close(made); _, _ = final() }() //nolint:bodyclose // tus closes it

@@ -134,7 +134,8 @@ func (f *faults) pack(n int) (*parcel, error) {
 	p.client = client{s: f.server, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}
 	p.path = "/transfer/v2/reservations/" + out.UID
 	for name, data := range p.files {
-		if _, err := p.call("POST", p.path+"/objects", map[string]any{"clientId": name, "name": name + ".bin", "intendedSize": len(data)}, nil); err != nil {
+		if _, err := p.call("POST", p.path+"/objects", map[string]any{"clientId": name, "name": name + ".bin", "intendedSize": len(data)},
+			nil); err != nil {
 			return nil, err
 		}
 	}

@@ -41,7 +41,8 @@ func TestFaultsIdempotency(t *testing.T) {
 		i.round(n, operations[l.kind](n))
 	}
 	l.fsck()
-	t.Logf("%d rounds of 3 operations; %v were answered before the kill, the last kills were at message %v; of the others %d ran again, %d were answered as lost, %d from the store",
+	t.Logf("%d rounds of 3 operations; %v were answered before the kill, the last kills were at message %v; of the others %d ran again, %d "+
+		"were answered as lost, %d from the store",
 		rounds, l.passed, l.deepest, i.again, i.lost, i.stored)
 }
 
@@ -77,7 +78,8 @@ func (i *idempotent) forwarding(n int) request {
 	to := fmt.Sprintf("once%d@example.org", n)
 	i.mailed = append(i.mailed, to)
 	return request{
-		func() client { return i.owner }, i.deliver(n, "") + "/forward", map[string]any{"subject": fmt.Sprint("once ", n), "recipients": recipients(to)},
+		func() client { return i.owner }, i.deliver(n, "") + "/forward",
+		map[string]any{"subject": fmt.Sprint("once ", n), "recipients": recipients(to)},
 		"SELECT count(*) FROM transfer.transfers WHERE subject = $1",
 	}
 }
@@ -113,7 +115,8 @@ func (i *idempotent) round(n int, r request) {
 		return err
 	})
 	// The lease of a killed request lasts 30 s. This test does not wait for it.
-	if _, err := database.Exec(i.t.Context(), i.db.Pool, "end leases", "UPDATE idempotency_keys SET busy_until = now() - interval '1 second'"); err != nil {
+	if _, err := database.Exec(i.t.Context(), i.db.Pool, "end leases",
+		"UPDATE idempotency_keys SET busy_until = now() - interval '1 second'"); err != nil {
 		i.t.Fatal(err)
 	}
 	var last []byte

@@ -33,9 +33,9 @@ const livingRounds = 200
 const mostMessages = 50
 
 // TestFaultsLiving kills the server with SIGKILL before each message that it sends to Postgres while it forwards, extends, adds a
-// recipient, or revokes and purges: some messages further in each round of an operation, so that all rounds reach its end. After each restart the operation is repeated where it
-// was not answered. In the end each recipient got one mail, all bytes are there as long as a transfer has them, volumes are the sum of the
-// objects, and consign fsck finds nothing.
+// recipient, or revokes and purges: some messages further in each round of an operation, so that all rounds reach its end. After each
+// restart the operation is repeated where it was not answered. In the end each recipient got one mail, all bytes are there as long as a
+// transfer has them, volumes are the sum of the objects, and consign fsck finds nothing.
 func TestFaultsLiving(t *testing.T) {
 	rounds := livingRounds
 	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
@@ -54,7 +54,8 @@ func TestFaultsLiving(t *testing.T) {
 	}
 	l.checkMails()
 	l.end()
-	t.Logf("%d rounds of forward, extend, add and revoke; %v were answered before the kill; the last kills were at message %v", rounds, l.passed, l.deepest)
+	t.Logf("%d rounds of forward, extend, add and revoke; %v were answered before the kill; the last kills were at message %v", rounds,
+		l.passed, l.deepest)
 }
 
 // living is the state of the campaign.
@@ -143,7 +144,8 @@ func (l *living) deliver(n int, to string) string {
 	l.t.Helper()
 	c, reservation := client{s: l.server}, ""
 	var out struct{ UID string }
-	path, body := "/transfer/v2/public/mailbox/demo", map[string]any{"subject": fmt.Sprint("round ", n), "anonSender": "Sam", "anonEmail": "sam@example.com"}
+	path, body := "/transfer/v2/public/mailbox/demo",
+		map[string]any{"subject": fmt.Sprint("round ", n), "anonSender": "Sam", "anonEmail": "sam@example.com"}
 	if to != "" {
 		c, path, body = l.owner, "/transfer/v2/reservations", map[string]any{"subject": fmt.Sprint("round ", n), "recipients": recipients(to)}
 		l.mailed = append(l.mailed, to)
@@ -154,7 +156,8 @@ func (l *living) deliver(n int, to string) string {
 	}
 	c.token, reservation = strings.TrimPrefix(header.Get("Authorization"), "Bearer "), "/transfer/v2/reservations/"+out.UID
 	for _, name := range []string{"a", "b"} {
-		if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": name, "name": name, "intendedSize": len(content(n))}, nil); err != nil {
+		if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": name, "name": name, "intendedSize": len(content(n))},
+			nil); err != nil {
 			l.t.Fatal(err)
 		}
 		resp, err := c.do(l.t.Context(), "PUT", reservation+"/objects/"+name+"/content", bytes.NewReader(content(n)), http.Header{})

@@ -106,7 +106,8 @@ func (l *load) restart(n int) {
 	}
 	stopped := time.Since(stopping)
 	s.start()
-	l.t.Logf("replica %d: stopped in %v, ready again after %v", n+1, stopped.Round(time.Millisecond), time.Since(stopping).Round(time.Millisecond))
+	l.t.Logf("replica %d: stopped in %v, ready again after %v", n+1, stopped.Round(time.Millisecond),
+		time.Since(stopping).Round(time.Millisecond))
 }
 
 func (l *load) over() bool {
@@ -165,7 +166,8 @@ func none() io.Reader { return nil }
 // read repeatedly fetches pages as a signed-in person and as a stranger.
 func (l *load) read() {
 	for !l.over() {
-		for _, path := range []string{"/transfer/v2/environment", "/transfer/v2/public/mailbox/demo", "/id/v3/profile", "/transfer/v2/transfers?limit=5"} {
+		for _, path := range []string{"/transfer/v2/environment", "/transfer/v2/public/mailbox/demo", "/id/v3/profile",
+			"/transfer/v2/transfers?limit=5"} {
 			as := l.owner
 			if strings.Contains(path, "environment") || strings.Contains(path, "public") {
 				as.token = ""
@@ -216,9 +218,11 @@ func (l *load) reserve(from string, size int) (*job, bool) {
 		l.fail("reserve: %v", err)
 		return nil, false
 	}
-	j := &job{c: client{s: l.c.front, token: strings.TrimPrefix(answer.Get("Authorization"), "Bearer ")}, reservation: "/transfer/v2/reservations/" + out.UID}
+	j := &job{c: client{s: l.c.front, token: strings.TrimPrefix(answer.Get("Authorization"), "Bearer ")},
+		reservation: "/transfer/v2/reservations/" + out.UID}
 	j.object = j.reservation + "/objects/file"
-	_, _, ok = l.do(j.c, "POST", j.reservation+"/objects", header, object(map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": size}))
+	_, _, ok = l.do(j.c, "POST", j.reservation+"/objects", header,
+		object(map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": size}))
 	return j, ok
 }
 
@@ -226,7 +230,8 @@ func (l *load) reserve(from string, size int) (*job, bool) {
 func (l *load) send(j *job, data []byte, step int, pace time.Duration) bool {
 	for at := 0; at < len(data); {
 		end := min(at+step, len(data))
-		header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", at, end-1, len(data))}, "Content-Type": {"application/octet-stream"}}
+		header := http.Header{"Content-Range": {fmt.Sprintf("bytes %d-%d/%d", at, end-1, len(data))},
+			"Content-Type": {"application/octet-stream"}}
 		answer, _, ok := l.do(j.c, "PUT", j.object+"/content", header, func() io.Reader {
 			return &slow{r: bytes.NewReader(data[at:end]), pace: pace, sent: &j.sent}
 		})

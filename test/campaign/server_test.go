@@ -53,7 +53,8 @@ func newServer(t *testing.T, env ...string) *server {
 		t.Fatal(err)
 	}
 	port, admin := testkit.FreePort(t), testkit.FreePort(t)
-	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, program: binary(t), args: []string{"serve", "--demo"}}
+	s := &server{t: t, dir: dir, log: log, url: "http://localhost:" + port, admin: "http://127.0.0.1:" + admin, program: binary(t),
+		args: []string{"serve", "--demo"}}
 	s.env = append(os.Environ(), "CONSIGN_DATA_DIR="+filepath.Join(dir, "var"), "CONSIGN_PUBLIC_URL="+s.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
 		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4")
 	s.env = append(s.env, env...)
@@ -227,7 +228,8 @@ func (c client) held(object string) (int64, error) {
 // owner signs the demo mailbox's owner in.
 func (s *server) owner() (client, error) {
 	var out struct{ Token string }
-	if _, err := (client{s: s}).call("POST", "/id/v3/auth/login", map[string]string{"email": s.email, "type": "bcrypt", "key": s.password}, &out); err != nil {
+	if _, err := (client{s: s}).call("POST", "/id/v3/auth/login", map[string]string{"email": s.email, "type": "bcrypt", "key": s.password},
+		&out); err != nil {
 		return client{}, err
 	}
 	_, err := client{s: s, token: out.Token}.call("POST", "/id/v3/auth/access", nil, &out)

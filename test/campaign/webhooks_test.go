@@ -100,7 +100,8 @@ func TestWebhooks(t *testing.T) {
 	receiver := httptest.NewServer(r)
 	defer receiver.Close()
 	url := pgtest.URL(t)
-	s := newServer(t, "CONSIGN_DATABASE_URL="+url, "CONSIGN_SECRET_KEY=a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=", "CONSIGN_WEBHOOK_ALLOW=127.0.0.0/8")
+	s := newServer(t, "CONSIGN_DATABASE_URL="+url, "CONSIGN_SECRET_KEY=a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=",
+		"CONSIGN_WEBHOOK_ALLOW=127.0.0.0/8")
 	s.args = append(s.args, "--migrate")
 	s.start()
 	owner, err := s.owner()
@@ -133,7 +134,8 @@ func TestWebhooks(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			name := map[bool]string{true: "event " + strconv.Itoa(n), false: "rolled back"}[kept]
 			err := db.InTx(t.Context(), func(tx database.Tx) error {
-				if err := events.Append(t.Context(), tx, time.Now(), events.Event{Kind: events.TransferRevoked, Subject: name, Receivers: []id.Person{person}}); err != nil || kept {
+				if err := events.Append(t.Context(), tx, time.Now(),
+					events.Event{Kind: events.TransferRevoked, Subject: name, Receivers: []id.Person{person}}); err != nil || kept {
 					return err
 				}
 				return fault.ErrConflict

@@ -217,14 +217,16 @@ func (b *blackout) logged() int64 {
 	return info.Size()
 }
 
-// wantStopped waits until the server, whose log began at started, has learned from its witnesses that it forks. The log then stays as it is.
+// wantStopped waits until the server, whose log began at started, has learned from its witnesses that it forks. The log then stays as it
+// is.
 func (b *blackout) wantStopped(what string, started int64) {
 	b.t.Helper()
 	w := &witnesses{seen: map[string]bool{}}
 	poll.Until(b.t, what+" stops the log", func() bool {
 		b.work(w, 500*time.Millisecond, 0)
 		raw, err := os.ReadFile(b.log.Name())
-		return err == nil && bytes.Contains(raw[started:], []byte("a witness has cosigned a state of the transparency log that the database does not continue"))
+		return err == nil && bytes.Contains(raw[started:],
+			[]byte("a witness has cosigned a state of the transparency log that the database does not continue"))
 	})
 	size, _, err := b.checkpoint()
 	if err != nil {
@@ -285,9 +287,12 @@ func (w *witnesses) litewitness() {
 	w.start("ssh-agent", "-D", "-a", agent)
 	w.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", w.dir+"/id")
 	w.t.Setenv("SSH_AUTH_SOCK", agent)
-	poll.Until(w.t, "the agent takes the key", func() bool { return exec.CommandContext(w.t.Context(), "ssh-add", "-q", w.dir+"/id").Run() == nil })
+	poll.Until(w.t, "the agent takes the key", func() bool {
+		return exec.CommandContext(w.t.Context(), "ssh-add", "-q", w.dir+"/id").Run() == nil
+	})
 	fingerprint := strings.Fields(string(w.run("ssh-keygen", "-lf", w.dir+"/id.pub")))[1]
-	log := w.serve(port, os.Getenv("TEST_LITEWITNESS"), "-db", w.dir+"/lite.db", "-name", name, "-key", fingerprint, "-listen", "127.0.0.1:"+port, "-ssh-agent", agent)
+	log := w.serve(port, os.Getenv("TEST_LITEWITNESS"), "-db", w.dir+"/lite.db", "-name", name, "-key", fingerprint, "-listen",
+		"127.0.0.1:"+port, "-ssh-agent", agent)
 	raw, err := os.ReadFile(log)
 	if err != nil {
 		w.t.Fatal(err)

@@ -1,4 +1,5 @@
-// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of docs/use/integrate.md
+// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of
+// docs/use/integrate.md
 // as they stand there. test/clients/webhooks.sh runs it.
 
 import { createReadStream, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +35,8 @@ for await (const line of createInterface({ input: createReadStream(process.argv[
   }
   if (!refused) throw new Error(`a changed message is accepted: ${line}`);
   if (verified++ < 5) {
-    if ((await documented(line)).type !== JSON.parse(body).type) throw new Error("the snippet of docs/use/integrate.md returns another message");
+    if ((await documented(line)).type !== JSON.parse(body)
+      .type) throw new Error("the snippet of docs/use/integrate.md returns another message");
     const wrong = await documented(line.replace(/"body":"/, '"body":" ')).catch(() => null);
     if (wrong) throw new Error("the snippet of docs/use/integrate.md accepts a changed message");
   }

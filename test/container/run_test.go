@@ -147,7 +147,8 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 	owner, _ := strconv.Atoi(account.Uid)
 	group, _ := strconv.Atoi(account.Gid)
 	data, password := filepath.Join(dir, "postgres"), filepath.Join(dir, "password")
-	err = errors.Join(os.Mkdir(data, 0o700), os.Chown(data, owner, group), os.WriteFile(password, []byte(environment["POSTGRES_PASSWORD"]+"\n"), 0o644))
+	err = errors.Join(os.Mkdir(data, 0o700), os.Chown(data, owner, group),
+		os.WriteFile(password, []byte(environment["POSTGRES_PASSWORD"]+"\n"), 0o644))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,8 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 		return cmd
 	}
 	role := environment["POSTGRES_USER"]
-	out, err := program("initdb", "-D", data, "-U", role, "-E", "UTF8", "--locale=C.UTF-8", "--auth-host=scram-sha-256", "--auth-local=trust", "--pwfile="+password).CombinedOutput()
+	out, err := program("initdb", "-D", data, "-U", role, "-E", "UTF8", "--locale=C.UTF-8", "--auth-host=scram-sha-256", "--auth-local=trust",
+		"--pwfile="+password).CombinedOutput()
 	if err != nil {
 		t.Fatalf("initdb: %v\n%s", err, out)
 	}
@@ -171,7 +173,8 @@ func startPostgres(t *testing.T, dir string, environment map[string]string) {
 	for range 50 {
 		create := program("sh", "-c", string(script))
 		create.Path = "/bin/sh"
-		create.Env = []string{"PATH=" + os.Getenv("TEST_POSTGRES_BIN"), "PGHOST=" + data, "POSTGRES_USER=" + role, "POSTGRES_PASSWORD=" + environment["POSTGRES_PASSWORD"]}
+		create.Env = []string{"PATH=" + os.Getenv("TEST_POSTGRES_BIN"), "PGHOST=" + data, "POSTGRES_USER=" + role,
+			"POSTGRES_PASSWORD=" + environment["POSTGRES_PASSWORD"]}
 		if out, err = create.CombinedOutput(); err == nil {
 			return
 		}
@@ -193,7 +196,9 @@ func checkRoles(t *testing.T, password string) {
 	}
 	defer conn.Close(t.Context())
 	var rights bool
-	err = conn.QueryRow(t.Context(), `SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user`).Scan(&rights)
+	err = conn.QueryRow(t.Context(),
+		`SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = current_user`).Scan(
+		&rights)
 	if err != nil || rights {
 		t.Errorf("the role consign has rights over the cluster: %v, %v", rights, err)
 	}
@@ -338,14 +343,16 @@ func use(t *testing.T, b box, proxy *caddy) {
 		t.Fatal(err)
 	}
 	proxy.call(t, "PUT", "/id/v3/profile/avatar", out.Token, "image/png", picture.Bytes(), http.StatusOK, nil)
-	header := proxy.call(t, "POST", "/transfer/v2/public/mailbox/ann", "", jsonType, []byte(`{"anonSender":"Sam","anonEmail":"sam@example.com"}`), http.StatusCreated, &out)
+	header := proxy.call(t, "POST", "/transfer/v2/public/mailbox/ann", "", jsonType,
+		[]byte(`{"anonSender":"Sam","anonEmail":"sam@example.com"}`), http.StatusCreated, &out)
 	if location := header.Get("Location"); !strings.HasPrefix(location, "https://"+secrets["PUBLIC_HOST"]+"/") {
 		t.Errorf("Location %s", location)
 	}
 	reservation := "/transfer/v2/reservations/" + out.UID
 	token := strings.TrimPrefix(header.Get("Authorization"), "Bearer ")
 	file := bytes.Repeat([]byte("consign "), 1_500_000)
-	proxy.call(t, "POST", reservation+"/objects", token, jsonType, fmt.Appendf(nil, `{"clientId":"a","name":"a.bin","intendedSize":%d}`, len(file)), http.StatusCreated, nil)
+	proxy.call(t, "POST", reservation+"/objects", token, jsonType,
+		fmt.Appendf(nil, `{"clientId":"a","name":"a.bin","intendedSize":%d}`, len(file)), http.StatusCreated, nil)
 	proxy.call(t, "PUT", reservation+"/objects/a/content", token, "application/octet-stream", file, http.StatusOK, nil)
 	proxy.call(t, "POST", reservation+"/confirm", token, jsonType, nil, http.StatusOK, nil)
 	b.run(t, "fsck")

@@ -54,7 +54,8 @@ func (g *growth) prepare(ctx context.Context, s *size) error {
 		return run(ctx, conn, "TRUNCATE transfer.stranger_reservations") // of a run before
 	}
 	// Fewer checkpoints while all is written.
-	if err := run(ctx, admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name, "ALTER SYSTEM SET max_wal_size = '8GB'", "SELECT pg_reload_conf()"); err != nil {
+	if err := run(ctx, admin, "DROP DATABASE IF EXISTS "+name, "CREATE DATABASE "+name, "ALTER SYSTEM SET max_wal_size = '8GB'",
+		"SELECT pg_reload_conf()"); err != nil {
 		return err
 	}
 	if err := database.Migrate(ctx, s.url, slog.New(slog.DiscardHandler)); err != nil {
@@ -63,7 +64,8 @@ func (g *growth) prepare(ctx context.Context, s *size) error {
 	if err := g.fill(ctx, *s); err != nil {
 		return err
 	}
-	if err := run(ctx, admin, "ALTER SYSTEM RESET max_wal_size", "SELECT pg_reload_conf()", "CHECKPOINT", "COMMENT ON DATABASE "+name+" IS 'filled'"); err != nil {
+	if err := run(ctx, admin, "ALTER SYSTEM RESET max_wal_size", "SELECT pg_reload_conf()", "CHECKPOINT",
+		"COMMENT ON DATABASE "+name+" IS 'filled'"); err != nil {
 		return err
 	}
 	s.filled = time.Since(began)
@@ -89,7 +91,8 @@ func (g *growth) fill(ctx context.Context, s size) error {
 			}
 		}
 	}
-	text := strings.NewReplacer(":persons", strconv.Itoa(s.persons), ":organizations", strconv.Itoa(s.persons/personsOfOne), ":transfers", strconv.Itoa(s.transfers),
+	text := strings.NewReplacer(":persons", strconv.Itoa(s.persons), ":organizations", strconv.Itoa(s.persons/personsOfOne), ":transfers",
+		strconv.Itoa(s.transfers),
 		":objects", strconv.Itoa(g.objects), ":host", host).Replace(fillSQL)
 	for _, sql := range strings.Split(text, ";\n") {
 		if strings.TrimSpace(sql) != "" {
@@ -125,7 +128,8 @@ func connectFast(ctx context.Context, url string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = run(ctx, conn, "SET session_replication_role = replica", "SET synchronous_commit = off", "SET maintenance_work_mem = '1GB'", "SET work_mem = '256MB'")
+	err = run(ctx, conn, "SET session_replication_role = replica", "SET synchronous_commit = off", "SET maintenance_work_mem = '1GB'",
+		"SET work_mem = '256MB'")
 	if err != nil {
 		return nil, errors.Join(err, conn.Close(ctx))
 	}
@@ -157,13 +161,16 @@ type definition struct {
 func definitions(ctx context.Context, conn *pgx.Conn) ([]definition, error) {
 	rows, err := conn.Query(ctx, `
 		WITH tables AS (
-			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace, 'transfer'::regnamespace) OR oid IN ('events'::regclass, 'event_feeds'::regclass))
+			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace, 'transfer'::regnamespace)
+				OR oid IN ('events'::regclass, 'event_feeds'::regclass))
 		), keys AS (
 			SELECT * FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tables) AND contype IN ('p', 'u', 'f')
 		), indexes AS (
-			SELECT indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tables) AND indexrelid NOT IN (SELECT conindid FROM keys WHERE contype IN ('p', 'u'))
+			SELECT indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tables) AND indexrelid NOT IN (SELECT conindid FROM keys
+				WHERE contype IN ('p', 'u'))
 		)
-		SELECT CASE contype WHEN 'f' THEN 3 ELSE 1 END, format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)),
+		SELECT CASE contype WHEN 'f' THEN 3 ELSE 1 END, format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname,
+			pg_get_constraintdef(oid)),
 			format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) FROM keys
 		UNION ALL
 		SELECT 1, pg_get_indexdef(indexrelid), format('DROP INDEX %s', indexrelid::regclass) FROM indexes

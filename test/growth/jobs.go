@@ -132,7 +132,8 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 			e.took = asked.Sub(began)
 			e.busy += g.busy(srv)
 			g.prefer(srv, usualPriority)
-			fmt.Fprintf(os.Stderr, "%d transfers ended in %.1f s, requests meanwhile: p99 %s ms\n", e.transfers, e.took.Seconds(), ms(quantile(e.others, 0.99)))
+			fmt.Fprintf(os.Stderr, "%d transfers ended in %.1f s, requests meanwhile: p99 %s ms\n", e.transfers, e.took.Seconds(),
+				ms(quantile(e.others, 0.99)))
 		case !now.Unlogged && e.logged == 0:
 			e.logged = asked.Sub(began)
 		case !now.Bytes:

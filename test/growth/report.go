@@ -43,7 +43,8 @@ func reportRequests(w io.Writer, results []result) (int, error) {
 	for i, first := range results[0].rows {
 		fmt.Fprintf(&b, "| %s |", first.name)
 		for _, r := range results {
-			fmt.Fprintf(&b, " %s, %s, %s |", ms(quantile(r.rows[i].times, 0.1)), ms(quantile(r.rows[i].times, 0.5)), ms(quantile(r.rows[i].times, 0.99)))
+			fmt.Fprintf(&b, " %s, %s, %s |", ms(quantile(r.rows[i].times, 0.1)), ms(quantile(r.rows[i].times, 0.5)),
+				ms(quantile(r.rows[i].times, 0.99)))
 		}
 		low, middle := ratio(results[0], last, i, 0.1), ratio(results[0], last, i, 0.5)
 		limit, most := limitOf(first), ""
@@ -67,7 +68,8 @@ func reportJobs(w io.Writer, r result) (int, error) {
 	}
 	fmt.Fprintf(&b, "start %s ms, resident memory %d MB.\n", ms(r.start), r.rss>>20)
 	d := r.due
-	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s (limit %s) %s, %s of processor time of server and Postgres; %d requests meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
+	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s (limit %s) %s, %s of processor time of server and Postgres; %d requests "+
+		"meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
 		d.transfers, d.took.Round(100*time.Millisecond), expiryLimit, missed.of(d.took <= expiryLimit), d.busy.Round(100*time.Millisecond),
 		len(d.others), ms(quantile(d.others, 0.5)), ms(quantile(d.others, 0.99)), othersLimit, missed.of(quantile(d.others, 0.99) <= othersLimit))
 	fmt.Fprintf(&b, "The log had their entries after %s. Bytes and objects were deleted after %s; requests meanwhile: p99 %s ms.\n",

@@ -49,9 +49,11 @@ func (g *growth) newServer(ctx context.Context, s size) (*server, error) {
 		}
 	}
 	srv.env = append(os.Environ(), "CONSIGN_DATABASE_URL="+s.url, "CONSIGN_PUBLIC_URL="+srv.url, "CONSIGN_LISTEN=127.0.0.1:"+port,
-		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_DATA_DIR="+data, "CONSIGN_STORAGE_URL=file://"+data+"/files", "CONSIGN_RATE_LIMIT=off", "CONSIGN_BCRYPT_COST=4",
+		"CONSIGN_ADMIN_LISTEN=127.0.0.1:"+admin, "CONSIGN_DATA_DIR="+data, "CONSIGN_STORAGE_URL=file://"+data+"/files", "CONSIGN_RATE_LIMIT=off",
+		"CONSIGN_BCRYPT_COST=4",
 		"CONSIGN_STRANGER_RESERVATIONS=10000", "CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS=0",
-		"CONSIGN_STRANGER_SHARE=100", "CONSIGN_ACCESS_TOKEN_LIFETIME=3h", "CONSIGN_LOG_LEVEL=error", "CONSIGN_SECRET_KEY=a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=")
+		"CONSIGN_STRANGER_SHARE=100", "CONSIGN_ACCESS_TOKEN_LIFETIME=3h", "CONSIGN_LOG_LEVEL=error",
+		"CONSIGN_SECRET_KEY=a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s=")
 	return srv, nil
 }
 

@@ -1,7 +1,8 @@
 // A minimal browser for logins: cookies by path, redirects, HTML forms.
 
 /** @param {string} text */
-const plain = (text) => text.replace(/&quot;/g, '"').replace(/&#39;|&#x27;/g, "'").replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
+const plain = (text) => text.replace(/&quot;/g, '"').replace(/&#39;|&#x27;/g, "'").replace(/&lt;/g, "<").replace(/&gt;/g,
+  ">").replace(/&amp;/g, "&");
 
 /**
  * Returns the action and the fields of the first form of a page.
@@ -34,7 +35,8 @@ export class Browser {
   async open(url, form) {
     for (let hops = 0; hops < 20; hops++) {
       const target = new URL(url);
-      const cookie = [...this.cookies.values()].filter((c) => target.pathname.startsWith(c.path)).map((c) => `${c.name}=${c.value}`).join("; ");
+      const cookie = [...this.cookies.values()].filter((c) => target.pathname.startsWith(c.path)).map((c) => `${c.name}=${c.value}`)
+        .join("; ");
       const response = await fetch(url, {
         redirect: "manual",
         headers: { accept: "text/html", ...(cookie && target.origin === this.origin ? { cookie } : {}) },

@@ -60,7 +60,8 @@ async function register() {
 async function submit(page) {
   const { action, fields } = formOf(page.html, page.url);
   assert.equal(action, redirectUrl);
-  const response = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer, cookie: bindings.get(fields.state) ?? "" }, body: new URLSearchParams(fields) });
+  const response = await fetch(action, { method: "POST", redirect: "manual",
+    headers: { origin: provider.issuer, cookie: bindings.get(fields.state) ?? "" }, body: new URLSearchParams(fields) });
   return { status: response.status, location: response.headers.get("location"), body: await response.text() };
 }
 
@@ -84,7 +85,8 @@ async function signInByForm(browser, login) {
 
 /** Returns an ID token of the external provider. @param {string} login */
 async function idToken(login) {
-  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: "s", nonce: randomBytes(16).toString("hex") }), login);
+  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: "s",
+    nonce: randomBytes(16).toString("hex") }), login);
   return formOf(page.html, page.url).fields.id_token;
 }
 
@@ -132,12 +134,16 @@ test("form post: registered, posted once, claimed once", async () => {
 
 // The client below knows the specification alone: no cookie, no page. Its person has an ordinary browser.
 test("form post: a client written from the specification alone", async () => {
-  const registered = await (await fetch(`${api}/oidc/auth`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ redirectUrl: `${consign}/login?x=2` }) })).json();
+  const registered = await (await fetch(`${api}/oidc/auth`,
+    { method: "POST", headers: { "content-type": "application/json" },
+      body: JSON.stringify({ redirectUrl: `${consign}/login?x=2` }) })).json();
   const pickUp = () => fetch(`${api}/oidc/auth`, { headers: { authorization: `Bearer ${registered.token}` } });
 
-  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: registered.state, nonce: registered.state }), "eva");
+  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state: registered.state,
+    nonce: registered.state }), "eva");
   const { action, fields } = formOf(page.html, page.url);
-  const posted = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer }, body: new URLSearchParams(fields) });
+  const posted = await fetch(action, { method: "POST", redirect: "manual", headers: { origin: provider.issuer },
+    body: new URLSearchParams(fields) });
   assert.deepEqual([posted.status, posted.headers.get("location")], [303, `${consign}/continue`]);
   const [cookie] = posted.headers.getSetCookie().filter((line) => /confirmation=/.test(line));
   assert.match(cookie, /HttpOnly/);
@@ -169,7 +175,8 @@ test("form post: the address may change, the person stays", async () => {
 
 test("form post: what the provider refuses reaches the client", async () => {
   const { state, token } = await register();
-  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state, nonce: state }), "eva", { refuse: true });
+  const page = await someone().signIn(authorization({ response_type: "id_token", response_mode: "form_post", state, nonce: state }), "eva",
+    { refuse: true });
   const posted = await submit(page);
   assert.deepEqual([posted.status, posted.location], [303, `${consign}/login?x=1&error=access_denied`]);
   assert.equal((await call("GET", "/oidc/auth", { token })).status, 401);

@@ -49,7 +49,8 @@ export async function startProvider(port, consign) {
             ctx.body = `<body>${form}</body>`;
           },
           postLogoutSuccessSource(ctx) { // OpenID Connect Front-Channel Logout 1.0, section 3
-            ctx.body = ending.map((sid) => `<iframe src="${consign.logout}?${new URLSearchParams({ iss: issuer, sid })}"></iframe>`).join("\n");
+            ctx.body = ending.map((sid) => `<iframe src="${consign.logout}?${new URLSearchParams({ iss: issuer, sid })}"></iframe>`)
+              .join("\n");
           },
         },
       },

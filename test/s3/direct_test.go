@@ -37,7 +37,8 @@ func TestDirectDownloads(t *testing.T) {
 	if status != http.StatusOK || !bytes.Equal(body, u.data) {
 		t.Fatalf("the bucket answers %d with %d bytes", status, len(body))
 	}
-	if d := header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="a.bin"`) || header.Get("Content-Type") != o["mimeType"] {
+	if d := header.Get("Content-Disposition"); !strings.HasPrefix(d, `attachment; filename="a.bin"`) ||
+		header.Get("Content-Type") != o["mimeType"] {
 		t.Errorf("the bucket serves it as %q %q", d, header.Get("Content-Type"))
 	}
 	if status, _, _ := fetch(t, strings.Replace(to, "a.bin", "b.exe", 1)); status != http.StatusForbidden {
@@ -57,7 +58,8 @@ func TestDirectDownloads(t *testing.T) {
 	ann.Head(file).Want(http.StatusOK)
 	ann.Get(file + "?preview=true").Want(http.StatusOK)
 	ann.Get(path + "/archive").Want(http.StatusOK)
-	key := ann.Post(s.Transfer+"/auth/otk", map[string]any{"transferUid": path[strings.LastIndex(path, "/")+1:], "objectUid": o["uid"]}).Want(http.StatusOK).String("key")
+	key := ann.Post(s.Transfer+"/auth/otk", map[string]any{"transferUid": path[strings.LastIndex(path, "/")+1:], "objectUid": o["uid"]}).Want(
+		http.StatusOK).String("key")
 	s.Stranger().Get(file + "?otk=" + key).Want(http.StatusOK)
 
 	off := testkit.New(t, testkit.Beside(s), bucket, plain, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))

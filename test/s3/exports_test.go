@@ -44,11 +44,13 @@ func TestExportToBucket(t *testing.T) {
 	large := random(40 << 20)
 	up := reserve(t, s, "ann-box", large)
 	up.put(0, len(large)).Want(http.StatusOK)
-	up.sam.Post(up.reservation+"/objects", map[string]any{"clientId": "empty", "name": "dir/empty.txt", "intendedSize": 0}).Want(http.StatusCreated)
+	up.sam.Post(up.reservation+"/objects", map[string]any{"clientId": "empty", "name": "dir/empty.txt", "intendedSize": 0}).Want(
+		http.StatusCreated)
 	uid := up.sam.Post(up.reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 	poll.Until(t, "the copy", func() bool { return strings.Contains(string(ann.Get(path+"/deliveries").Body), `"state":"delivered"`) })
 
-	bucket, err := minio.New(endpoint.Host, &minio.Options{Creds: credentials.NewStaticV4(u.User.Username(), secret, ""), Region: u.Query().Get("region")})
+	bucket, err := minio.New(endpoint.Host, &minio.Options{Creds: credentials.NewStaticV4(u.User.Username(), secret, ""),
+		Region: u.Query().Get("region")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +79,7 @@ func TestExportToBucket(t *testing.T) {
 	ping := ann.Post(path+"/ping", nil).Want(http.StatusAccepted).String("uid")
 	poll.Until(t, "the refusal", func() bool {
 		log := ann.Get(path + "/deliveries?state=dead").Want(http.StatusOK)
-		return strings.Contains(string(log.Body), ping) && log.String("deliveries.0.reason") == "STATUS" && log.Value("deliveries.0.status") == 403.0
+		return strings.Contains(string(log.Body), ping) && log.String("deliveries.0.reason") == "STATUS" &&
+			log.Value("deliveries.0.status") == 403.0
 	})
 }

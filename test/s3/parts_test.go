@@ -43,7 +43,8 @@ func TestParts(t *testing.T) {
 				t.Fatalf("parts of %d bytes", size)
 			}
 			there := u.sam.At(second)
-			begun := u.sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", 7*mib-1, size)).Put(parts+"/2", u.data[size:size+7*mib]).Want(http.StatusOK)
+			begun := u.sam.With("Content-Range", fmt.Sprintf("bytes 0-%d/%d", 7*mib-1, size)).Put(parts+"/2",
+				u.data[size:size+7*mib]).Want(http.StatusOK)
 			if held := begun.Number("held"); held != 7*mib {
 				t.Errorf("%v bytes of a part are held", held)
 			}
@@ -61,7 +62,8 @@ func TestParts(t *testing.T) {
 				t.Errorf("the bucket holds %+v", all)
 			}
 			first.Stop()
-			there.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 7*mib, size-1, size)).Put(parts+"/2", u.data[size+7*mib:2*size]).Want(http.StatusOK)
+			there.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 7*mib, size-1, size)).Put(parts+"/2",
+				u.data[size+7*mib:2*size]).Want(http.StatusOK)
 			u.sam = there
 			download(t, second, ann.At(second), confirmJoined(t, u), u.data)
 			for _, o := range kept(t, where) {
@@ -168,7 +170,8 @@ func TestPartsRemoved(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
-	if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body, again.data) {
+	if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body,
+		again.data) {
 		t.Error("the file differs")
 	}
 }
@@ -189,15 +192,18 @@ func TestConcatenation(t *testing.T) {
 			sam := u.sam.With("Tus-Resumable", "1.0.0")
 			var urls []string
 			for i, cut := range [][2]int{{0, 9 * mib}, {9 * mib, 9*mib + 1}, {9*mib + 1, len(u.data)}} {
-				made := sam.With("Upload-Concat", "partial").With("Upload-Length", fmt.Sprint(cut[1]-cut[0])).Post(u.reservation+"/tus", nil).Want(http.StatusCreated)
+				made := sam.With("Upload-Concat", "partial").With("Upload-Length", fmt.Sprint(cut[1]-cut[0])).Post(u.reservation+"/tus",
+					nil).Want(http.StatusCreated)
 				urls = append(urls, made.Header.Get("Location"))
 				p := sam
 				if i%2 == 1 {
 					p = sam.At(second)
 				}
-				p.With("Content-Type", "application/offset+octet-stream").With("Upload-Offset", "0").Patch(strings.TrimPrefix(urls[i], first.URL), u.data[cut[0]:cut[1]]).Want(http.StatusNoContent)
+				p.With("Content-Type", "application/offset+octet-stream").With("Upload-Offset", "0").Patch(strings.TrimPrefix(urls[i], first.URL),
+					u.data[cut[0]:cut[1]]).Want(http.StatusNoContent)
 			}
-			sam.With("Upload-Concat", "final;"+strings.Join(urls, " ")).With("Upload-Metadata", "filename YS5iaW4=").Post(u.reservation+"/tus", nil).Want(http.StatusCreated)
+			sam.With("Upload-Concat", "final;"+strings.Join(urls, " ")).With("Upload-Metadata", "filename YS5iaW4=").Post(u.reservation+"/tus",
+				nil).Want(http.StatusCreated)
 			download(t, first, ann, confirmJoined(t, u), u.data)
 			run(t, first, content.PurgeBytesJob)
 			for i, o := range kept(t, where) {

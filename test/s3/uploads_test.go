@@ -95,8 +95,10 @@ type upload struct {
 func reserve(t *testing.T, s *testkit.Server, mailbox string, data []byte) upload {
 	t.Helper()
 	sam := s.Stranger()
-	made := sam.Post(s.Transfer+"/public/mailbox/"+mailbox, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
-	u := upload{sam: sam.As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), reservation: s.Transfer + "/reservations/" + made.String("uid"), data: data}
+	made := sam.Post(s.Transfer+"/public/mailbox/"+mailbox,
+		map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	u := upload{sam: sam.As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")),
+		reservation: s.Transfer + "/reservations/" + made.String("uid"), data: data}
 	u.sam.Post(u.reservation+"/objects", map[string]any{"clientId": "a", "name": "a.bin", "intendedSize": len(data)}).Want(http.StatusCreated)
 	u.content = u.reservation + "/objects/a/content"
 	return u
@@ -163,7 +165,8 @@ func TestUploads(t *testing.T) {
 	u := reserve(t, first, "ann-box", random(23*mib+11))
 	u.put(0, 6*mib+1).Want(http.StatusOK)
 	u.wantHeld(t, 6*mib+1)
-	if _, err := u.sam.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 6*mib+1, 12*mib, len(u.data))).With("Content-Length", fmt.Sprint(6*mib)).
+	if _, err := u.sam.With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", 6*mib+1, 12*mib, len(u.data))).With("Content-Length",
+		fmt.Sprint(6*mib)).
 		Try(t.Context(), "PUT", u.content, io.MultiReader(bytes.NewReader(u.data[6*mib+1:8*mib]), broken{})); err == nil {
 		t.Fatal("an aborted request body got a response")
 	}
@@ -244,7 +247,8 @@ func TestSmall(t *testing.T) {
 		u.sam.Put(u.content, u.data).Want(http.StatusOK)
 		uid := u.sam.Post(u.reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 		got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
-		if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body, u.data) {
+		if !bytes.Equal(ann.Get(s.Transfer+"/transfers/"+uid+"/objects/"+got.String("objects.0.uid")+"/content").Want(http.StatusOK).Body,
+			u.data) {
 			t.Errorf("%d bytes differ", size)
 		}
 	}

@@ -75,7 +75,8 @@ func clamd(t *testing.T, lines string) (url string, d *daemon) {
 	if os.Getuid() == 0 {
 		user = "User root\n"
 	}
-	write(t, filepath.Join(dir, "clamd.conf"), fmt.Sprintf("LocalSocket %s\nDatabaseDirectory %s\nForeground yes\nFixStaleSocket yes\n%s%s", socket, dir, user, lines))
+	write(t, filepath.Join(dir, "clamd.conf"), fmt.Sprintf("LocalSocket %s\nDatabaseDirectory %s\nForeground yes\nFixStaleSocket yes\n%s%s",
+		socket, dir, user, lines))
 	d = &daemon{t: t, program: "clamd", args: []string{"-c", filepath.Join(dir, "clamd.conf")}}
 	d.start()
 	t.Cleanup(d.kill)
@@ -85,7 +86,8 @@ func clamd(t *testing.T, lines string) (url string, d *daemon) {
 }
 
 // honest are the lines with which clamd reports what it has not read.
-const honest = "AlertExceedsMax yes\nAlertEncryptedArchive yes\nStreamMaxLength 2000M\nMaxFileSize 2000M\nMaxScanSize 4000M\nMaxScanTime 600000\n"
+const honest = "AlertExceedsMax yes\nAlertEncryptedArchive yes\nStreamMaxLength 2000M\nMaxFileSize 2000M\nMaxScanSize " +
+	"4000M\nMaxScanTime 600000\n"
 
 // cicap starts c-icap with its antivirus module, which asks the clamd at a URL.
 func cicap(t *testing.T, clamdURL string) string {
@@ -284,7 +286,8 @@ func mailbox(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit
 // deliver uploads files of a stranger to Ann and confirms. It returns the path of the transfer and how long the confirm took.
 func deliver(t *testing.T, s *testkit.Server, files ...[]byte) (path string, confirm time.Duration) {
 	t.Helper()
-	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
+		map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	sam := s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer "))
 	reservation := s.Transfer + "/reservations/" + made.String("uid")
 	var list []map[string]any
@@ -319,7 +322,8 @@ func TestClamdIsKilled(t *testing.T) {
 	path, _ := deliver(t, s, bytes.Repeat([]byte("harmless\n"), 11_000_000))
 	poll.Until(t, "the file is taken", func() bool {
 		var taken int
-		err := s.App.DB.Pool.QueryRow(t.Context(), "SELECT count(*) FROM transfer.inspections WHERE attempts > 0 AND state = 'scanning'").Scan(&taken)
+		err := s.App.DB.Pool.QueryRow(t.Context(), "SELECT count(*) FROM transfer.inspections WHERE attempts > 0 AND state = 'scanning'").Scan(
+			&taken)
 		return err == nil && taken == 1
 	})
 	d.kill()

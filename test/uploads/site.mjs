@@ -25,7 +25,8 @@ export const pages = (files) => (request, answer) => {
 // browse opens a browser whose names below localhost are loopback. hosts: further names, each with its port.
 export function browse(hosts = {}) {
   const rules = Object.entries(hosts).map(([name, port]) => `MAP ${name}:443 127.0.0.1:${port}`)
-  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox', `--host-resolver-rules=${rules.join(', ')}`] })
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox', `--host-resolver-rules=${rules.join(', ')}`] })
 }
 
 // patient repeats a request that the network cuts.
@@ -39,9 +40,11 @@ export async function patient(target, options) {
   }
 }
 
-// call sends a request, and repeats it as often as the server says when: three sign-ins are allowed at once, and a confirm waits for copies.
+// call sends a request, and repeats it as often as the server says when: three sign-ins are allowed at once, and a confirm waits for
+// copies.
 export async function call(method, target, token, body, tries = 30) {
-  const headers = { Accept: 'application/json', ...(token && { Authorization: `Bearer ${token}` }), ...(body && { 'Content-Type': 'application/json' }) }
+  const headers = { Accept: 'application/json', ...(token && { Authorization: `Bearer ${token}` }),
+    ...(body && { 'Content-Type': 'application/json' }) }
   const answer = await patient(target, { method, headers, body: body && JSON.stringify(body) })
   const text = await answer.text()
   const wait = answer.headers.get('Retry-After')

@@ -1,5 +1,6 @@
 // tus-js-client against the server, through a network that is cut: a file that a later upload goes on with, one of unknown size, one
-// whose bytes begin with the creation, and one that is ended. With the mode parallel: a file in three partial uploads. Called by test/uploads.sh.
+// whose bytes begin with the creation, and one that is ended. With the mode parallel: a file in three partial uploads. Called by
+// test/uploads.sh.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
@@ -47,11 +48,14 @@ async function oneByOne() {
 
   const half = size >> 1
   const small = () => new PassThrough().end(readFileSync(file).subarray(0, 2_000_000))
-  await send(small(), { metadata: { filename: 'deferred.bin' }, uploadLengthDeferred: true, chunkSize: 700_000, storeFingerprintForResuming: false })
+  await send(small(), { metadata: { filename: 'deferred.bin' }, uploadLengthDeferred: true, chunkSize: 700_000,
+    storeFingerprintForResuming: false })
   console.log('length told at the end')
-  await send(readFileSync(file).subarray(half, half + 1_000_000), { metadata: { filename: 'creation.bin' }, uploadDataDuringCreation: true, storeFingerprintForResuming: false })
+  await send(readFileSync(file).subarray(half, half + 1_000_000),
+    { metadata: { filename: 'creation.bin' }, uploadDataDuringCreation: true, storeFingerprintForResuming: false })
   console.log('bytes with the creation')
-  const ended = await send(readFileSync(file).subarray(0, 3_000_000), { metadata: { filename: 'ended.bin' }, chunkSize: 500_000, storeFingerprintForResuming: false }, { until: 500_000 })
+  const ended = await send(readFileSync(file).subarray(0, 3_000_000),
+    { metadata: { filename: 'ended.bin' }, chunkSize: 500_000, storeFingerprintForResuming: false }, { until: 500_000 })
   await ended.abort(true)
   const gone = await patient(ended.url, { method: 'HEAD', headers: { Authorization: `Bearer ${bearer}`, 'Tus-Resumable': '1.0.0' } })
   assert.equal(gone.status, 404)
@@ -89,7 +93,8 @@ const token = await signIn()
 const { objects } = await call('GET', `${transfer}/transfers/${delivered}`, token)
 assert.deepEqual(objects.map((o) => o.name).sort(), Object.keys(want).sort())
 for (const o of objects) {
-  const answer = await patient(`${transfer}/transfers/${delivered}/objects/${o.uid}/content`, { headers: { Authorization: `Bearer ${token}` } })
+  const answer = await patient(`${transfer}/transfers/${delivered}/objects/${o.uid}/content`,
+    { headers: { Authorization: `Bearer ${token}` } })
   assert.equal(await sum(answer.body), want[o.name], `${o.name} differs`)
 }
 const counted = {}

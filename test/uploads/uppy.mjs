@@ -1,4 +1,5 @@
-// The Uppy example of docs/use/uploads.md in Chromium, on a page of another site: a file of the given path is sent through a network that is
+// The Uppy example of docs/use/uploads.md in Chromium, on a page of another site: a file of the given path is sent through a network that
+// is
 // cut, the page is loaded again at 40 %, and the owner gets the same bytes. A site that is not listed can do nothing.
 import assert from 'node:assert/strict'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
@@ -9,7 +10,8 @@ const [file] = args
 const docs = readFileSync(new URL('../../docs/use/uploads.md', import.meta.url), 'utf8')
 const [, example] = docs.match(/^```js uppy\n([^]*?)^```$/m)
 const bundle = await build({
-  stdin: { contents: `${example}\nglobalThis.deliver = deliver`, resolveDir: import.meta.dirname }, bundle: true, format: 'iife', platform: 'browser', write: false, logLevel: 'error',
+  stdin: { contents: `${example}\nglobalThis.deliver = deliver`, resolveDir: import.meta.dirname }, bundle: true, format: 'iife',
+    platform: 'browser', write: false, logLevel: 'error',
 })
 const port = await serve(pages({
   '/': ['text/html', '<!doctype html><title>Shop</title><input type=file><script src=/page.js></script>'],
@@ -23,7 +25,8 @@ const browser = await browse()
 const context = await browser.newContext({ ignoreHTTPSErrors: true })
 const page = await context.newPage()
 const requests = []
-page.on('request', (r) => { if (r.url().startsWith(server)) requests.push(`${r.method()} ${new URL(r.url()).pathname.split('/').pop()} ${r.headers()['upload-offset'] ?? ''}`.trim()) })
+page.on('request', (r) => { if (r.url().startsWith(server)) requests.push(`${r.method()} ${new URL(r.url()).pathname.split('/')
+  .pop()} ${r.headers()['upload-offset'] ?? ''}`.trim()) })
 const start = async () => {
   await page.goto(`${shop}/`)
   await page.setInputFiles('input', file)
@@ -51,7 +54,8 @@ console.log(`Uppy: delivered; it went on at ${first} of ${statSync(file).size} b
 
 const stranger = await context.newPage()
 await stranger.goto(`https://evil.localhost:${port}/`)
-for (const [what, origin, target] of [['a site that is not listed', stranger, `${transfer}/public/mailbox/demo`], ['the inbox', page, `${transfer}/transfers`]]) {
+for (const [what, origin, target] of [['a site that is not listed', stranger, `${transfer}/public/mailbox/demo`],
+  ['the inbox', page, `${transfer}/transfers`]]) {
   const error = await origin.evaluate((url) => fetch(url).then(() => '', String), target)
   assert.match(error, /Failed to fetch/, what)
 }
@@ -59,7 +63,8 @@ await browser.close()
 
 const { transfers } = await call('GET', `${transfer}/transfers?location=received&limit=1`, owner)
 const { objects } = await call('GET', `${transfer}/transfers/${transfers[0].uid}`, owner)
-const answer = await patient(`${transfer}/transfers/${transfers[0].uid}/objects/${objects[0].uid}/content`, { headers: { Authorization: `Bearer ${owner}` } })
+const answer = await patient(`${transfer}/transfers/${transfers[0].uid}/objects/${objects[0].uid}/content`,
+  { headers: { Authorization: `Bearer ${owner}` } })
 assert.equal(await sum(answer.body), await sum(createReadStream(file)), 'the owner gets other bytes')
 console.log('the owner gets the same bytes')
 process.exit(0)

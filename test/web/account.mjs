@@ -1,7 +1,8 @@
 // Accounts: from the first sign-up to the second factor, by page and mail.
 
 import fs from "node:fs";
-import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, retype, settled, signedIn, test, totp, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, retype, settled, signedIn, test, totp,
+  visitor } from "./kit.mjs";
 
 const password = "violet-anchor-92-meadow";
 
@@ -134,7 +135,8 @@ export async function accountTests() {
     await p.waitForURL("**/account");
     const [id] = (await p.context().cookies()).filter((c) => c.name === "id");
     equal([id.httpOnly, id.sameSite, id.expires], [true, "Strict", -1], "session cookie");
-    equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie]).includes("eyJ")), false, "a token that scripts can read");
+    equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie]).includes("eyJ")), false,
+      "a token that scripts can read");
     await p.getByRole("button", { name: "Sign out", exact: true }).click();
     await p.waitForURL(`${base}/`);
   });
@@ -143,16 +145,21 @@ export async function accountTests() {
     const source = fs.readFileSync(new URL("../../internal/web/assets/next.js", import.meta.url), "utf8");
     const { localPath } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
     const origin = "https://consign.test";
-    for (const path of ["/", "/inbox", "/m/%C3%BC?a=//b#//c", "/t/AbC-_9", "/account?next=https://evil.test/", "/a%2F%2Fb", "/%09/evil.test"]) equal(localPath(path, origin), path, "local");
+    for (const path of ["/", "/inbox", "/m/%C3%BC?a=//b#//c", "/t/AbC-_9", "/account?next=https://evil.test/", "/a%2F%2Fb",
+      "/%09/evil.test"]) equal(localPath(path, origin), path, "local");
     equal(localPath("/a/../inbox", origin), "/inbox", "dot segments");
-    const evil = ["", "inbox", "evil.test", "//evil.test", "///evil.test", "/\\evil.test", "\\\\evil.test", "/\t/evil.test", "\t//evil.test", "/\n/evil.test", "/\r\n/evil.test", "/\u0000/evil.test",
-      " //evil.test", "/ /evil.test", "/.//evil.test", "/..//evil.test", "/%2e//evil.test", "/a/..//evil.test", "//user:secret@consign.test/", "@evil.test/", ":80@evil.test", "/a//b", "/?\t",
-      "javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "https://evil.test/", "https:evil.test", "https:/evil.test", "https://consign.test/inbox", "https://user:secret@consign.test/", "blob:https://consign.test/1"];
+    const evil = ["", "inbox", "evil.test", "//evil.test", "///evil.test", "/\\evil.test", "\\\\evil.test", "/\t/evil.test",
+      "\t//evil.test", "/\n/evil.test", "/\r\n/evil.test", "/\u0000/evil.test",
+      " //evil.test", "/ /evil.test", "/.//evil.test", "/..//evil.test", "/%2e//evil.test", "/a/..//evil.test",
+        "//user:secret@consign.test/", "@evil.test/", ":80@evil.test", "/a//b", "/?\t",
+      "javascript:alert(1)", "java\nscript:alert(1)", "data:text/html,x", "https://evil.test/", "https:evil.test", "https:/evil.test",
+        "https://consign.test/inbox", "https://user:secret@consign.test/", "blob:https://consign.test/1"];
     for (const path of evil) equal(localPath(path, origin), "", JSON.stringify(path));
     const who = await person("Eve"), context = await signedIn(who);
     for (const next of ["/%09/127.0.0.1:1/", "/%5C127.0.0.1:1/", "javascript:document.title=1", "/.//127.0.0.1:1/"]) {
       const p = await page(context, `/login?next=${next}`);
-      equal(await p.evaluate(() => import([...document.querySelectorAll("link[rel=modulepreload]")].find((l) => l.href.endsWith("/api.js")).href).then((m) => m.afterSignIn())), "/inbox", next);
+      equal(await p.evaluate(() => import([...document.querySelectorAll("link[rel=modulepreload]")].find((l) => l.href.endsWith("/api.js"))
+        .href).then((m) => m.afterSignIn())), "/inbox", next);
     }
     const p = await page(await visitor(), "/login?next=%2F%09%2F127.0.0.1%3A1%2F");
     await p.fill("[name=email]", who.email);
@@ -284,7 +291,8 @@ export async function accountTests() {
     await retype(p.getByLabel("Maximum recipients"), "50");
     await p.getByRole("button", { name: "Save" }).first().click();
     await p.getByText("Saved").first().waitFor();
-    const sites = p.locator("section", { has: p.getByRole("heading", { name: "Uploads from other websites" }) }), list = sites.getByLabel("Websites, one per line");
+    const sites = p.locator("section", { has: p.getByRole("heading", { name: "Uploads from other websites" }) }),
+      list = sites.getByLabel("Websites, one per line");
     await list.fill("http://www.example.com");
     await sites.getByRole("button", { name: "Save" }).click();
     await sites.locator("[aria-invalid=true]").waitFor();
@@ -320,7 +328,8 @@ export async function accountTests() {
     const opened = [];
     p.on("request", (r) => { if (r.isNavigationRequest()) opened.push(new URL(r.url()).pathname); });
     await p.reload();
-    await p.waitForFunction(() => location.href.endsWith("/login?next=%2Fmailbox"), null, { polling: 200 }); // two requests may ask to leave
+    // two requests may ask to leave
+    await p.waitForFunction(() => location.href.endsWith("/login?next=%2Fmailbox"), null, { polling: 200 });
     equal(opened.includes("/"), false, "the start page is for those who sign out");
   });
 }

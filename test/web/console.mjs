@@ -13,7 +13,8 @@ export async function operator(name) {
   const made = (await api("POST", `${identity}/profile/authenticators`, { token, json: { type: "totp" } })).body;
   const verify = { email: who.email, type: "totp", key: totp(made.key, Date.now() - 30_000) };
   await api("POST", `${identity}/profile/authenticators/${made.uid}/verify`, { token, json: verify });
-  const { token: mfa } = (await api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } })).body;
+  const { token: mfa } = (await api("POST", `${identity}/auth/login`,
+    { json: { email: who.email, type: "bcrypt", key: who.password } })).body;
   const second = { email: who.email, type: "totp", key: totp(made.key) };
   settle(who, (await api("POST", `${identity}/auth/login`, { token: mfa, json: second })).body);
   consign("admin", "add", who.email);
@@ -24,13 +25,17 @@ export async function operator(name) {
 const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } });
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
-const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"], ["console-people", "/admin/people?search=o", "Second factor"],
+const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"],
+  ["console-people", "/admin/people?search=o", "Second factor"],
   ["console-transfers", "/admin/transfers", "Search for"], ["console-mailboxes", "/admin/mailboxes", "Unfinished uploads of strangers"],
   ["console-organizations", "/admin/organizations", "Of the installation"],
-  ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"], ["console-storage", "/admin/storage", "Check all files"],
-  ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"], ["console-audit", "/admin/audit", "Download as lines of JSON"]];
+  ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
+    ["console-storage", "/admin/storage", "Check all files"],
+  ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"],
+    ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
-const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
+const looks = [["light", { colorScheme: "light" }],
+  ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
 
 export async function consoleTests() {
@@ -46,13 +51,16 @@ export async function consoleTests() {
     const olga = await operator("Olympia");
     const until = Math.floor(Date.now() / 600_000) * 600_000, at = (n) => new Date(until - (144 - n) * 600_000).toISOString();
     const sample = (n) => ({
-      at: at(n), requests: 900 + Math.round(400 * Math.sin(n / 9)), errors: n % 40 === 0 ? 30 : 0, uploads: 20 + n % 7, downloads: 40 + n % 11, bytesIn: 2e9 + n * 1e7, bytesOut: 5e9 - n * 1e7,
-      logins: n % 9, deliveries: n % 5, mails: n % 30 === 0 ? 12 : 0, jobs: n % 3, free: 4e11 - n * 1e9, database: 8e8 + n * 1e6, people: 500 + Math.floor(n / 6), transfers: n < 20 ? null : 1600 + n,
+      at: at(n), requests: 900 + Math.round(400 * Math.sin(n / 9)), errors: n % 40 === 0 ? 30 : 0, uploads: 20 + n % 7,
+        downloads: 40 + n % 11, bytesIn: 2e9 + n * 1e7, bytesOut: 5e9 - n * 1e7,
+      logins: n % 9, deliveries: n % 5, mails: n % 30 === 0 ? 12 : 0, jobs: n % 3, free: 4e11 - n * 1e9, database: 8e8 + n * 1e6,
+        people: 500 + Math.floor(n / 6), transfers: n < 20 ? null : 1600 + n,
     });
     const samples = [...Array(144).keys()].filter((n) => n < 60 || n === 70 || n > 85).map(sample);
     for (const [look, options] of looks) {
       const context = await signedIn(olga, options);
-      await context.route("**/admin/v1/samples?period=24h", (route) => route.fulfill({ json: { from: at(0), until: at(144), seconds: 600, samples } }));
+      await context.route("**/admin/v1/samples?period=24h",
+        (route) => route.fulfill({ json: { from: at(0), until: at(144), seconds: 600, samples } }));
       const p = await page(context, "/admin/charts");
       const chart = p.getByRole("figure", { name: "Requests" });
       await chart.getByText("most: 1,300").waitFor();
@@ -75,13 +83,16 @@ export async function consoleTests() {
     await p.getByRole("button", { name: "Check all files" }).click();
     await p.waitForFunction(() => document.getElementById("announcements")?.textContent === "The check has begun.", null, { polling: 200 });
     await p.getByText("no problems").waitFor();
-    const check = { uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10", started: "2026-11-20T09:30:00.000+00:00", total: 400, objects: 100, bytes: 5e9, sweepOff: false };
+    const check = { uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f10", started: "2026-11-20T09:30:00.000+00:00", total: 400, objects: 100,
+      bytes: 5e9, sweepOff: false };
     const problems = [{ kind: "lost", object: check.uid, detail: "400 bytes, none of them in the store" }];
     const done = { ...check, state: "done", finished: check.started, findings: 1, problems: [] };
     const storage = { objects: 400, bytes: 2e10, encryption: true, encryptedObjects: 300, encryptedBytes: 1e10, sweepOff: true };
     for (const [look, options] of looks) {
       const context = await signedIn(await operator("Orsolya"), options);
-      await context.route("**/admin/v1/storage", (route) => route.fulfill({ json: { ...storage, checks: [{ ...check, state: "running", finished: null, findings: 0, problems: [] }, { ...done, uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f12" }] } }));
+      await context.route("**/admin/v1/storage", (route) =>
+        route.fulfill({ json: { ...storage, checks: [{ ...check, state: "running", finished: null, findings: 0, problems: [] },
+          { ...done, uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f12" }] } }));
       await context.route("**/admin/v1/storage/checks/*", (route) => route.fulfill({ json: { ...done, problems } }));
       const q = await page(context, "/admin/storage");
       await q.getByText("100 of 400 files", { exact: true }).waitFor();
@@ -134,7 +145,9 @@ export async function consoleTests() {
   await test("console: an operator finds a transfer, extends and revokes it", async () => {
     const olga = await operator("Orson"), tom = await person("Tom");
     const token = await access(tom), reservations = "/transfer/v2/reservations";
-    const { uid: reservation } = (await api("POST", reservations, { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge", recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
+    const { uid: reservation } = (await api("POST", reservations,
+      { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge",
+        recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
     await api("POST", `${reservations}/${reservation}/objects`, { token, json: { clientId: "a", name: "bridge.pdf", intendedSize: 6 } });
     await api("PUT", `${reservations}/${reservation}/objects/a/content`, { token, bytes: Buffer.from("bridge") });
     await api("POST", `${reservations}/${reservation}/confirm`, { token });
@@ -169,7 +182,8 @@ export async function consoleTests() {
   await test("console: an operator ends the uploads of a stranger to a mailbox", async () => {
     const olga = await operator("Ottilie"), mia = await person("Mia"), link = `mia-${Date.now()}`;
     await api("PUT", "/transfer/v2/mailbox", { token: await access(mia), json: { vanityLink: link } });
-    for (let n = 0; n < 2; n++) await api("POST", `/transfer/v2/public/mailbox/${link}`, { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: "Secret plans" } });
+    for (let n = 0; n < 2; n++) await api("POST", `/transfer/v2/public/mailbox/${link}`,
+      { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: "Secret plans" } });
     const p = await page(await signedIn(olga), "/admin/mailboxes");
     await p.getByLabel("Search for").fill(link.toUpperCase());
     await p.getByRole("button", { name: "Search" }).click();
@@ -178,7 +192,8 @@ export async function consoleTests() {
     await p.getByRole("dialog").getByLabel("Reason").fill("Ticket 10");
     await judge(p, "/admin/mailboxes, reason");
     await p.getByRole("dialog").getByRole("button", { name: "End", exact: true }).click();
-    await p.waitForFunction(() => !document.querySelector("dialog[open]") && [...document.querySelectorAll("button")].filter((b) => b.textContent.trim() === "End").length === 1, null, { polling: 200 });
+    await p.waitForFunction(() => !document.querySelector("dialog[open]")
+      && [...document.querySelectorAll("button")].filter((b) => b.textContent.trim() === "End").length === 1, null, { polling: 200 });
     equal(await p.getByText(/Secret|sam@/).count(), 0, "contents");
     await p.screenshot({ path: path.join(pictures, "console-mailbox.png"), fullPage: true });
     await judge(p, "/admin/mailboxes?mailbox");
@@ -263,7 +278,8 @@ export async function consoleTests() {
     await p.getByRole("columnheader", { name: "Last answer" }).waitFor();
     await p.getByLabel("To", { exact: true }).fill(olga.email);
     await p.getByRole("button", { name: "Search" }).click();
-    await p.waitForFunction((email) => [...document.querySelectorAll("tbody th")].every((th) => th.textContent.includes(email)), olga.email, { polling: 200 });
+    await p.waitForFunction((email) => [...document.querySelectorAll("tbody th")].every((th) => th.textContent.includes(email)), olga.email,
+      { polling: 200 });
     await p.getByLabel("State").selectOption("failed");
     await p.getByText("No mails here.").waitFor();
   });
@@ -287,7 +303,8 @@ export async function consoleTests() {
     await p.route("**/admin/v1/session", async (route) => {
       if (route.request().method() !== "POST") return route.continue();
       const proof = route.request().postDataJSON() ?? {};
-      if (!proof.authFactor) return route.fulfill({ status: 403, json: { error: { code: proof.authKey === olga.password ? 403048 : 403010, message: "", details: [] } } });
+      if (!proof.authFactor) return route.fulfill({ status: 403,
+        json: { error: { code: proof.authKey === olga.password ? 403048 : 403010, message: "", details: [] } } });
       const response = await route.fetch({ postData: "{}" });
       proved = (await response.json()).token;
       return route.fulfill({ response });
@@ -316,7 +333,8 @@ export async function consoleTests() {
     await p.getByLabel("Show").selectOption("console.");
     await p.getByRole("row", { name: /console\.read/ }).first().waitFor();
     await p.getByText(olga.email).first().waitFor();
-    const [download] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download as lines of JSON" }).click()]);
+    const [download] = await Promise.all([p.waitForEvent("download"),
+      p.getByRole("button", { name: "Download as lines of JSON" }).click()]);
     equal(download.suggestedFilename(), "audit.jsonl", "name of the file");
   });
 
@@ -364,7 +382,8 @@ export async function consoleTests() {
       const q = await page(await visitor(), "/login?next=/admin/settings");
       await q.getByLabel("Email address").fill(olga.email);
       await q.getByLabel("Password", { exact: true }).fill(olga.password);
-      const code = q.getByLabel("Code from your authenticator app, or a recovery code"), end = q.getByRole("button", { name: "End maintenance" });
+      const code = q.getByLabel("Code from your authenticator app, or a recovery code"), end = q.getByRole("button",
+        { name: "End maintenance" });
       await until(() => q.getByRole("button", { name: "Sign in", exact: true }).click(), code);
       await until(async () => {
         await code.fill(olga.code());

@@ -5,11 +5,13 @@ import { access, api, base, demo, equal, file, held, more, page, person, signedI
 export async function devicesTests() {
   await test("no layout shifts while a page loads", async () => {
     const viewport = { width: 360, height: 740 };
-    for (const [context, places] of [[await visitor({ viewport }), ["/", "/m/demo"]], [await signedIn(demo, { viewport }), ["/inbox", "/send", "/mailbox", "/account"]]]) {
+    for (const [context, places] of [[await visitor({ viewport }), ["/", "/m/demo"]],
+      [await signedIn(demo, { viewport }), ["/inbox", "/send", "/mailbox", "/account"]]]) {
       await context.addInitScript(() => {
         window.shifted = [];
         new PerformanceObserver((list) => {
-          for (const { value, sources } of list.getEntries()) window.shifted.push([value, ...sources.map((s) => `${s.node?.nodeName} ${s.node?.className ?? ""}`)]);
+          for (const { value, sources } of list.getEntries()) window.shifted.push([value,
+            ...sources.map((s) => `${s.node?.nodeName} ${s.node?.className ?? ""}`)]);
         }).observe({ type: "layout-shift", buffered: true });
       });
       for (const where of places) {
@@ -25,13 +27,16 @@ export async function devicesTests() {
   await test("the start page opens a mailbox by name, and any pasted link", async () => {
     const { host } = new URL(base), elsewhere = base.replace("localhost", "127.0.0.1"); // organizations have hosts of their own
     const p = await page(await visitor({ also: elsewhere }), "/");
-    for (const pasted of [" Demo/ ", `${base.toUpperCase()}/M/DEMO/`, `  ${host}/m/demo?from=mail#top`, `Leave them at <${base}/m/demo>.`]) {
+    for (const pasted of [" Demo/ ", `${base.toUpperCase()}/M/DEMO/`, `  ${host}/m/demo?from=mail#top`,
+      `Leave them at <${base}/m/demo>.`]) {
       await p.goto(base);
       await p.getByLabel("Name of the mailbox").fill(pasted);
       await p.getByRole("button", { name: "Open" }).click();
-      await p.getByRole("heading", { name: "Olivia Owner" }).waitFor({ timeout: 5000 }).catch(() => { throw new Error(`“${pasted}” leads to ${p.url()}`); });
+      await p.getByRole("heading", { name: "Olivia Owner" }).waitFor({ timeout: 5000 })
+        .catch(() => { throw new Error(`“${pasted}” leads to ${p.url()}`); });
     }
-    for (const [pasted, path] of [[`${base}/G/Harbour/`, "/g/harbour"], [`${base}/t/AbC-_9`, "/t/AbC-_9"], ["https://example.com/what?", `/m/${encodeURIComponent("https://example.com/what?")}`]]) {
+    for (const [pasted, path] of [[`${base}/G/Harbour/`, "/g/harbour"], [`${base}/t/AbC-_9`, "/t/AbC-_9"],
+      ["https://example.com/what?", `/m/${encodeURIComponent("https://example.com/what?")}`]]) {
       await p.goto(base);
       await p.getByLabel("Name of the mailbox").fill(pasted);
       await p.getByRole("button", { name: "Open" }).click();
@@ -46,7 +51,8 @@ export async function devicesTests() {
   await test("buttons that end something say what", async () => {
     const who = await person("Nora"), token = await access(who);
     await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "nora.box" } });
-    for (const json of [{ anonEmail: "sam@example.com" }, { anonEmail: "pam@example.com" }, {}]) await api("POST", "/transfer/v2/public/mailbox/nora.box", { json });
+    for (const json of [{ anonEmail: "sam@example.com" }, { anonEmail: "pam@example.com" }, {}]) await api("POST",
+      "/transfer/v2/public/mailbox/nora.box", { json });
     await api("POST", "/id/v3/auth/login", { json: { email: who.email, type: "bcrypt", key: who.password } });
     const context = await signedIn(who);
     for (const [where, word] of [["/mailbox", "Cancel"], ["/account", "Sign out"]]) {
@@ -59,14 +65,18 @@ export async function devicesTests() {
   });
 
   await test("a page has one primary button at most", async () => {
-    const filled = (/** @type {import("playwright").Page} */ p) => p.locator("main button.button:visible, main a.button:visible").evaluateAll((all) => {
+    const filled = (/** @type {import("playwright").Page} */ p) =>
+      p.locator("main button.button:visible, main a.button:visible").evaluateAll((all) => {
       const mark = document.body.appendChild(document.createElement("i"));
       mark.style.color = "var(--accent)";
       const accent = getComputedStyle(mark).color;
       return all.filter((e) => getComputedStyle(e).backgroundColor === accent).map((e) => e.textContent.trim());
     });
-    const own = ["/", "/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
-    for (const [context, places] of [[await visitor(), ["/", "/m/demo", "/login", "/signup", "/reset", "/verify"]], [await signedIn(demo), own]]) {
+    const own = ["/", "/inbox", "/send", "/mailbox", "/account",
+      ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage",
+        "documents"].map((part) => `/organization#${part}`)];
+    for (const [context, places] of [[await visitor(), ["/", "/m/demo", "/login", "/signup", "/reset", "/verify"]],
+      [await signedIn(demo), own]]) {
       const p = await page(context, "/");
       for (const where of places) {
         await p.goto(base + where);
@@ -111,7 +121,8 @@ export async function devicesTests() {
   await test("an access token that expired while the device slept is renewed, and an ended session leads to sign-in", async () => {
     const context = await signedIn(await person("Nap"));
     const p = await page(context, "/inbox"), q = await page(context, "/m/demo");
-    const refuse = (token) => async (route) => (route.request().headers().authorization === token ? route.fulfill({ status: 401, json: { error: { code: 401903, message: "", details: [] } } }) : route.continue());
+    const refuse = (token) => async (route) => (route.request().headers().authorization === token
+      ? route.fulfill({ status: 401, json: { error: { code: 401903, message: "", details: [] } } }) : route.continue());
     let feed = "";
     await context.route("**/events", async (route) => { // the first token is rejected
       feed ||= route.request().headers().authorization;
@@ -136,7 +147,8 @@ export async function devicesTests() {
 
   await test("a wrong password for a transfer is sent once, also when signed in", async () => {
     const token = await access(await person("Olga"));
-    const { body, token: pass } = await api("POST", "/transfer/v2/reservations", { token, json: { recipients: [], ttl: 7, protection: "password", password: "opensesame-42" } });
+    const { body, token: pass } = await api("POST", "/transfer/v2/reservations",
+      { token, json: { recipients: [], ttl: 7, protection: "password", password: "opensesame-42" } });
     const at = `/transfer/v2/reservations/${body.uid}`;
     await api("POST", `${at}/objects`, { token: pass, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
     const { body: { link } } = await api("POST", `${at}/confirm`, { token: pass });
@@ -228,7 +240,8 @@ export async function devicesTests() {
     await p.getByText("The service is down for maintenance").waitFor();
     await p.getByRole("button", { name: "Try again" }).click();
     await p.getByText("Arrived", { exact: true }).nth(1).waitFor();
-    equal(await p.locator(".item .name").evaluateAll((all) => all.map((e) => e.firstChild.textContent.trim())), ["first.txt", "second.txt"], "files");
+    equal(await p.locator(".item .name").evaluateAll((all) => all.map((e) => e.firstChild.textContent.trim())), ["first.txt", "second.txt"],
+      "files");
   });
 
   await test("parts become smaller behind a proxy that answers 413", async () => {

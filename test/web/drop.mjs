@@ -1,4 +1,5 @@
-// The page on which strangers drop files: nothing uploaded is left undelivered unnoticed, and what the page promises about its size and speed.
+// The page on which strangers drop files: nothing uploaded is left undelivered unnoticed, and what the page promises about its size and
+// speed.
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
@@ -18,8 +19,10 @@ async function asking(name) {
   const text = (title) => ({ "ui:widget": "text", "ui:title": title, "ui:options": {} });
   await api("PUT", "/transfer/v2/mailbox", { token: await access(await person(name)), json: {
     vanityLink: `${name.toLowerCase()}.asks`,
-    fieldsSchema: { type: "object", title: "About the job", required: ["order"], properties: { order: { type: "string" }, site: { type: "string" }, due: { type: "string" }, who: { type: "string" } } },
-    uiSchema: { "ui:order": ["order", "site", "due", "who"], order: text("Order"), site: text("Site"), due: text("Due"), who: text("Who") } } });
+    fieldsSchema: { type: "object", title: "About the job", required: ["order"],
+      properties: { order: { type: "string" }, site: { type: "string" }, due: { type: "string" }, who: { type: "string" } } },
+    uiSchema: { "ui:order": ["order", "site", "due", "who"], order: text("Order"), site: text("Site"), due: text("Due"),
+      who: text("Who") } } });
   return `/m/${name.toLowerCase()}.asks`;
 }
 
@@ -35,7 +38,9 @@ export async function dropTests() {
           await p.evaluate((to) => scrollTo(0, to), y);
           for (const part of [".percent", ".status", ".details [type=submit]"]) {
             const box = await p.locator(part).boundingBox();
-            if (!box || box.y < 0 || box.y + box.height > options.viewport.height) throw new Error(`${part} is not in view ${what}, scrolled to ${y}: ${JSON.stringify(box)}`);
+            if (!box || box.y < 0 || box.y
+              + box.height > options.viewport.height)
+              throw new Error(`${part} is not in view ${what}, scrolled to ${y}: ${JSON.stringify(box)}`);
           }
         }
       };
@@ -88,7 +93,8 @@ export async function dropTests() {
     const p = await page(await visitor(), "/m/demo");
     await choose(p, [file("one.txt", 10), file("two.txt", 10), file("three.txt", 10)]);
     await p.waitForFunction(() => document.querySelectorAll(".item.done").length === 3);
-    const focused = () => p.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent.trim());
+    const focused = () => p.evaluate(() => document.activeElement?.getAttribute("aria-label")
+      ?? document.activeElement?.textContent.trim());
     await p.getByRole("button", { name: "Remove two.txt" }).press("Enter");
     equal(await focused(), "Remove three.txt", "focus after the one in the middle");
     await p.keyboard.press("Enter");
@@ -99,7 +105,8 @@ export async function dropTests() {
     await api("PUT", "/transfer/v2/mailbox", { token: await access(carla), json: { vanityLink: "carla.small", maxFileSizeMb: 1 } });
     const q = await page(await visitor(), "/m/carla.small");
     await choose(q, [file("huge.bin", 1_200_000)]);
-    await q.waitForFunction(() => document.getElementById("announcements")?.textContent.includes("huge.bin: This file is too large for this mailbox."));
+    await q.waitForFunction(() => document.getElementById("announcements")
+      ?.textContent.includes("huge.bin: This file is too large for this mailbox."));
   });
 
   await test("drop: the estimate after an interruption is about right", async () => {
@@ -111,21 +118,27 @@ export async function dropTests() {
     await p.getByText("The connection is interrupted").waitFor();
     await p.waitForTimeout(3000); // a time without bytes that must not count
     await line.mend();
-    const told = await p.waitForFunction(() => /([\d.]+) (sec|min) left/.exec(document.querySelector(".status")?.textContent ?? "") && [document.querySelector(".status").textContent, document.querySelector(".sum progress").value]);
+    const told = await p.waitForFunction(() => /([\d.]+) (sec|min) left/.exec(document.querySelector(".status")?.textContent ?? "")
+      && [document.querySelector(".status").textContent, document.querySelector(".sum progress").value]);
     const [text, share] = await told.jsonValue();
-    const [, n, unit] = /([\d.]+) (sec|min) left/.exec(text), seconds = Number(n) * (unit === "min" ? 60 : 1), right = (size * (1 - share)) / rate;
+    const [, n, unit] = /([\d.]+) (sec|min) left/.exec(text), seconds = Number(n) * (unit === "min" ? 60 : 1),
+      right = (size * (1 - share)) / rate;
     if (seconds < right * 0.4 || seconds > right * 3) throw new Error(`${text}: ${seconds} s, about ${right.toFixed(0)} s are right`);
   });
 
   await test("drop: addresses are checked as the server does it", async () => {
     const p = await page(await visitor(), "/m/demo");
     const assets = await p.evaluate(() => document.querySelector("link[rel=stylesheet]").href.replace(/style\.css$/, ""));
-    const words = ["a@example.com", "a.b+c@example.com", "a@b", "a@bücher.example", "a@例え.jp", "a..b@example.com", ".a@example.com", "a@-x.example", "a@x-.example", "a@1.2.3.4", "a@[1.2.3.4]", "a@exa mple.com",
-      "a b@example.com", "\"a\"@example.com", "a@example.com.", "a@", "@example.com", "a@b@example.com", "ä@example.com", `${"x".repeat(64)}@example.com`, `${"x".repeat(65)}@example.com`, "a@under_score.example", "a@example.c/d"];
+    const words = ["a@example.com", "a.b+c@example.com", "a@b", "a@bücher.example", "a@例え.jp", "a..b@example.com", ".a@example.com",
+      "a@-x.example", "a@x-.example", "a@1.2.3.4", "a@[1.2.3.4]", "a@exa mple.com",
+      "a b@example.com", "\"a\"@example.com", "a@example.com.", "a@", "@example.com", "a@b@example.com", "ä@example.com",
+        `${"x".repeat(64)}@example.com`, `${"x".repeat(65)}@example.com`, "a@under_score.example", "a@example.c/d"];
     const { body, token } = await api("POST", "/transfer/v2/public/mailbox/demo", { json: {} });
     for (const word of words) {
       const here = await p.evaluate(async ([from, text]) => (await import(`${from}address.js`)).usable(text), [assets, word]);
-      const there = await fetch(`${base}/transfer/v2/reservations/${body.uid}`, { method: "PATCH", headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" }, body: JSON.stringify({ anonEmail: word }) });
+      const there = await fetch(`${base}/transfer/v2/reservations/${body.uid}`,
+        { method: "PATCH", headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+          body: JSON.stringify({ anonEmail: word }) });
       equal(here, there.ok, `${word} (the server answers ${there.status})`);
     }
   });
@@ -144,7 +157,8 @@ export async function dropTests() {
     await p.fill("[name=anonEmail]", "sam@example.com");
     await p.click(".details [type=submit]");
     await p.waitForSelector(".receipt");
-    equal((await p.locator(".delivered .name").allTextContents()).sort(), ["plans/index.txt", "plans/south/sheet.pdf"], `delivered, of ${deep.size + other.size}`);
+    equal((await p.locator(".delivered .name").allTextContents()).sort(), ["plans/index.txt", "plans/south/sheet.pdf"],
+      `delivered, of ${deep.size + other.size}`);
     equal((await p.locator(".facts").textContent()).includes("Order4711"), true, "answer on the receipt");
     await p.getByText("available for 7 days").waitFor();
     equal(await p.locator(".hash").first().isVisible(), false, "hashes at first");
@@ -173,7 +187,8 @@ export async function dropTests() {
     if (Math.abs(box.y + box.height / 2 - height / 2) > 4) throw new Error(`the dialog is at ${box.y}`);
     const laid = await p.evaluate(() => {
       const host = document.createElement("div");
-      const add = (parent, tag, name, text = "") => parent.appendChild(Object.assign(document.createElement(tag), { className: name, textContent: text }));
+      const add = (parent, tag, name, text = "") =>
+        parent.appendChild(Object.assign(document.createElement(tag), { className: name, textContent: text }));
       document.body.append(host);
       const margin = getComputedStyle(add(host, "span", "badge delivered", "New")).marginBottom;
       const pair = add(host, "div", "pair"), [left, right] = [add(pair, "div", "field"), add(pair, "div", "field")];
@@ -218,7 +233,8 @@ export async function dropTests() {
       }
       const load = os.loadavg()[0] / os.cpus().length;
       console.log(`      first load of /m: ${(best.size / 1000).toFixed(1)} kB in ${best.answers} answers, with the typeface; LCP ${best.lcp.toFixed(0)} ms, CLS ${best.cls}; load of the machine ${load.toFixed(1)}`);
-      if (best.lcp > (load < 1 ? 1000 : 1200) && load < 3) throw new Error(`LCP ${best.lcp} ms`); // a busy machine is slower than the four-fold slow processor
+      // a busy machine is slower than the four-fold slow processor
+      if (best.lcp > (load < 1 ? 1000 : 1200) && load < 3) throw new Error(`LCP ${best.lcp} ms`);
     } finally {
       proxy.close();
     }
@@ -228,7 +244,8 @@ export async function dropTests() {
 /** Serves the tested server over TLS and HTTP/2, as a proxy in front of it does. */
 async function overTLS() {
   const [key, cert] = ["key.pem", "cert.pem"].map((name) => path.join(work, name)), to = new URL(base);
-  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"], { stdio: "ignore" });
+  execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
+    cert, "-days", "2", "-subj", "/CN=localhost"], { stdio: "ignore" });
   const server = http2.createSecureServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) }, (request, response) => {
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !name.startsWith(":")));
     http.get({ host: "127.0.0.1", port: to.port, path: request.url, headers: { ...headers, host: to.host } }, (answer) => {
@@ -245,15 +262,20 @@ async function overTLS() {
 async function firstLoad(origin) {
   const context = await visitor({ ...phone, ignoreHTTPSErrors: true, also: origin });
   const p = await context.newPage(), sizes = [];
-  p.on("requestfinished", (request) => { if (!request.url().startsWith("data:")) sizes.push(request.sizes().then((s) => s.responseBodySize)); });
+  p.on("requestfinished", (request) => { if (!request.url()
+    .startsWith("data:")) sizes.push(request.sizes().then((s) => s.responseBodySize)); });
   const cdp = await context.newCDPSession(p);
   await cdp.send("Network.enable");
-  await cdp.send("Network.emulateNetworkConditions", { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 }); // slow 4G as Lighthouse has it
+  // slow 4G as Lighthouse has it
+  await cdp.send("Network.emulateNetworkConditions",
+    { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 });
   await cdp.send("Emulation.setCPUThrottlingRate", { rate: 4 });
   await p.addInitScript(() => {
     window.seen = { lcp: 0, cls: 0 };
-    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.lcp = e.startTime; }).observe({ type: "largest-contentful-paint", buffered: true });
-    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.cls += e.value; }).observe({ type: "layout-shift", buffered: true });
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.lcp = e.startTime; }).observe({
+      type: "largest-contentful-paint", buffered: true });
+    new PerformanceObserver((list) => { for (const e of list.getEntries()) window.seen.cls += e.value; }).observe({ type: "layout-shift",
+      buffered: true });
   });
   await p.goto(`${origin}/m/demo`);
   await p.waitForSelector(".chooser button:enabled");

@@ -43,7 +43,8 @@ async function answer(p, button, host = new URL(base).hostname) {
 export async function externalTests() {
   await test("sign in with an external provider", async () => {
     const { body } = await api("GET", "/id/v3/environment");
-    const idp = await startProvider(Number(process.env.IDP_PORT), { redirect: body.oidcSettings.redirectUrl, logout: `${base}/id/v3/oidc/auth/logout` });
+    const idp = await startProvider(Number(process.env.IDP_PORT),
+      { redirect: body.oidcSettings.redirectUrl, logout: `${base}/id/v3/oidc/auth/logout` });
     try {
       idp.people.set("frieda", { email: "frieda@elsewhere.example", email_verified: true, name: "Frieda Fern" });
       const p = await atSignIn();

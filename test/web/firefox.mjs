@@ -12,8 +12,11 @@ await accountTests();
 await transferTests();
 await pdfTests();
 
-const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/api/"];
-const own = ["/inbox", "/send", "/mailbox", "/account", ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
+const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
+  "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/api/"];
+const own = ["/inbox", "/send", "/mailbox", "/account",
+  ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage",
+    "documents"].map((part) => `/organization#${part}`)];
 for (const viewport of [{ width: 1280, height: 860 }, { width: 360, height: 740 }]) {
   await test(`every page has no finding of axe and fits its window of ${viewport.width} pixels`, async () => {
     const { mara } = await world();

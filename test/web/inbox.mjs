@@ -7,7 +7,8 @@ import { access, api, browser, equal, forgive, mail, more, page, person, signedI
 const transfer = "/transfer/v2";
 
 const questions = {
-  fieldsSchema: { type: "object", title: "About it", required: [], properties: { kind: { type: "string" }, due: { type: "string", format: "date" } } },
+  fieldsSchema: { type: "object", title: "About it", required: [],
+    properties: { kind: { type: "string" }, due: { type: "string", format: "date" } } },
   uiSchema: {
     "ui:order": ["kind", "due"],
     kind: { "ui:widget": "select", "ui:title": "What is it?", "ui:options": { enumOptions: [{ value: "d", label: "Drawing" }] } },
@@ -39,7 +40,8 @@ export async function inboxTests() {
     const ann = await owner("Answered", "answered");
     await arrive("answered", [["plan.txt", Buffer.from("x")]], { subject: "The bridge", fields: { kind: "d", due: "2026-12-24" } });
     const { link, plain } = await mail(ann.email, "/t/");
-    if (!plain.includes("What is it?: Drawing") || !plain.includes("Needed by: December 24, 2026") || !plain.includes("- plan.txt")) throw new Error(plain);
+    if (!plain.includes("What is it?: Drawing") || !plain.includes("Needed by: December 24, 2026")
+      || !plain.includes("- plan.txt")) throw new Error(plain);
     const p = await page(await visitor(), new URL(link).pathname);
     await p.getByRole("heading", { name: "The bridge" }).waitFor();
     equal(await p.locator(".facts").first().innerText(), "What is it?\nDrawing\nNeeded by\nDecember 24, 2026", "answers behind the link");
@@ -48,7 +50,8 @@ export async function inboxTests() {
     await q.getByText("December 24, 2026").waitFor();
     const [table] = await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Download as a table (CSV)" }).click()]);
     const rows = fs.readFileSync(await table.path(), "utf8").trim().split("\r\n");
-    if (rows.length !== 2 || !rows[0].includes("What is it?,Needed by,otherAnswers") || !rows[1].includes(",Drawing,2026-12-24,")) throw new Error(rows.join("\n"));
+    if (rows.length !== 2 || !rows[0].includes("What is it?,Needed by,otherAnswers")
+      || !rows[1].includes(",Drawing,2026-12-24,")) throw new Error(rows.join("\n"));
     await q.getByRole("searchbox").fill("drawing"); // the value is d; the search knows what was stored
     await q.getByText("Nothing matches.").waitFor();
     await q.getByRole("searchbox").fill("2026-12-24");
@@ -60,7 +63,8 @@ export async function inboxTests() {
     await r.fill("[name=anonEmail]", "sam@example.com");
     await r.locator(".details button[type=submit]").click();
     await r.locator(".receipt .facts").waitFor();
-    equal((await r.locator(".receipt .facts").innerText()).includes("What is it?\nDrawing\nNeeded by\nDecember 24, 2026"), true, "answers in the receipt");
+    equal((await r.locator(".receipt .facts").innerText()).includes("What is it?\nDrawing\nNeeded by\nDecember 24, 2026"), true,
+      "answers in the receipt");
   });
 
   await test("refused settings mark their field and move the focus there", async () => {
@@ -68,7 +72,9 @@ export async function inboxTests() {
     await owner("Taken", "taken.name");
     const p = await page(await signedIn(bea), "/mailbox");
     const save = p.getByRole("button", { name: "Save", exact: true });
-    const marked = async () => p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name + (e === document.activeElement ? " has the focus" : "")));
+    const marked = async () =>
+      p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name
+        + (e === document.activeElement ? " has the focus" : "")));
     const types = p.locator('input[name="mimeTypeFilter"]');
     await p.getByText("Further types").click();
     await types.fill("application/pdf nonsense");
@@ -88,11 +94,13 @@ export async function inboxTests() {
     await p.getByLabel("Name in the link").fill("refused");
     await save.click();
     await p.locator(".saved").waitFor();
-    equal((await api("GET", `${transfer}/mailbox`, { token: await access(bea) })).body.mimeTypeFilter, ["application/pdf", "image/*"], "filter");
+    equal((await api("GET", `${transfer}/mailbox`, { token: await access(bea) })).body.mimeTypeFilter, ["application/pdf", "image/*"],
+      "filter");
     await p.reload();
     equal(await p.getByLabel("Images", { exact: true }).isChecked(), true, "a family after a reload");
     await p.route("**/transfer/v2/mailbox", (route) => (route.request().method() === "PUT"
-      ? route.fulfill({ status: 400, json: { error: { code: 400001, message: "x", details: ['fieldsSchema: needs the type string in "due": x'] } } }) : route.continue()));
+      ? route.fulfill({ status: 400, json: { error: { code: 400001, message: "x",
+        details: ['fieldsSchema: needs the type string in "due": x'] } } }) : route.continue()));
     await save.click();
     await p.getByText("Please check this.").waitFor();
     equal(await p.evaluate(() => document.activeElement?.value), "Needed by", "question with the focus");
@@ -112,7 +120,8 @@ export async function inboxTests() {
     await drawn.close();
     const evil = Buffer.from("<!doctype html><script>document.title = 'owned'</script>");
     await arrive("previewed", [["site.png", png], ["plan.pdf", pdf], ["notes.txt", Buffer.from("line one\nline two")], ["page.html", evil],
-      ["drawing.svg", Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')]], { subject: "Pictures", message: "Here they are." });
+      ["drawing.svg", Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')]],
+        { subject: "Pictures", message: "Here they are." });
     const { link } = await mail(carl.email, "/t/");
     const p = await page(await visitor(), new URL(link).pathname);
     await p.getByRole("heading", { name: "Pictures" }).waitFor();
@@ -182,7 +191,9 @@ export async function inboxTests() {
   await test("the sender sees each recipient; what is new, and a revoked subject", async () => {
     const [dan, eve] = [await person("Dan"), await person("Eve")];
     const token = await access(dan);
-    const made = await api("POST", `${transfer}/reservations`, { token, json: { subject: "For two", recipients: [eve.email, "far@example.com"].map((email) => ({ email, destinationType: "to" })) } });
+    const made = await api("POST", `${transfer}/reservations`,
+      { token, json: { subject: "For two", recipients: [eve.email,
+        "far@example.com"].map((email) => ({ email, destinationType: "to" })) } });
     const at = `${transfer}/reservations/${made.body.uid}`;
     await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 3 } });
     await api("PUT", `${at}/objects/a/content`, { token, bytes: Buffer.from("abc"), type: "application/octet-stream" });
@@ -207,7 +218,8 @@ export async function inboxTests() {
   await test("an unlocked transfer stays unlocked in its tab, and a link that leads nowhere says what to do", async () => {
     const gus = await person("Gus");
     const token = await access(gus);
-    const made = await api("POST", `${transfer}/reservations`, { token, json: { subject: "Secret", protection: "password", password: "open sesame 7" } });
+    const made = await api("POST", `${transfer}/reservations`,
+      { token, json: { subject: "Secret", protection: "password", password: "open sesame 7" } });
     const at = `${transfer}/reservations/${made.body.uid}`;
     await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
     const { body: { link } } = await api("POST", `${at}/confirm`, { token });

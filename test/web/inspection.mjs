@@ -21,7 +21,8 @@ async function deliver(where, files, { token, reservation = {}, ...details } = {
 
 /** Checks a state of a page in three looks, and keeps pictures of it. */
 async function looked(p, name) {
-  for (const [look, size, colorScheme] of [["light", { width: 1280, height: 860 }, "light"], ["dark", { width: 1280, height: 860 }, "dark"], ["360", { width: 360, height: 740 }, "light"]]) {
+  for (const [look, size, colorScheme] of [["light", { width: 1280, height: 860 }, "light"], ["dark", { width: 1280, height: 860 }, "dark"],
+    ["360", { width: 360, height: 740 }, "light"]]) {
     await p.setViewportSize(size);
     await p.emulateMedia({ colorScheme });
     await p.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished))); // colours change in steps
@@ -66,7 +67,8 @@ await test("malware: the owner of a mailbox sees what was found, and takes a hel
   await p.locator(".entry .head").first().click();
   await p.getByRole("button", { name: "Download game.txt anyway" }).click();
   await p.getByRole("dialog").getByText("“game.txt” may be harmful.").waitFor();
-  const [got] = await Promise.all([p.waitForEvent("download"), p.getByRole("dialog").getByRole("button", { name: "Download anyway" }).click()]);
+  const [got] = await Promise.all([p.waitForEvent("download"),
+    p.getByRole("dialog").getByRole("button", { name: "Download anyway" }).click()]);
   equal(fs.readFileSync(await got.path(), "utf8"), "a worm", "the bytes");
   equal(await p.getByRole("button", { name: /^Download .* anyway$/ }).count(), 2, "files that can be taken anyway");
 });
@@ -91,7 +93,8 @@ await test("malware: pages show the result of a check that ends while they are o
 
 await test("malware: the page of a link waits for the check", async () => {
   const { who } = await boss("Lena");
-  await api("PUT", `${transfer}/adminunit`, { token: await access(who), json: { availableTtl: [7], defaultTtl: 7, inspection: { members: "hold" } } });
+  await api("PUT", `${transfer}/adminunit`, { token: await access(who),
+    json: { availableTtl: [7], defaultTtl: 7, inspection: { members: "hold" } } });
   const done = await deliver(`${transfer}/reservations`, [["later.txt", "slow but harmless"], ["more.txt", "slow and a worm"]],
     { token: await access(who) });
   const p = await page(await visitor(), new URL(done.link).pathname);

@@ -15,7 +15,8 @@ export async function organization(boss, name, label = "") {
 
 /** Invites an address. Returns the link in the mail. */
 async function invite(boss, { uid }, address) {
-  await api("POST", `/id/v3/organizations/${uid}/invitations`, { token: await access(boss), json: { address, roles: ["Service.Transfer.Use"] } });
+  await api("POST", `/id/v3/organizations/${uid}/invitations`,
+    { token: await access(boss), json: { address, roles: ["Service.Transfer.Use"] } });
   return (await mail(address, "/invitation/")).link;
 }
 
@@ -41,7 +42,8 @@ export async function invitationTests() {
     const p = await open(context, link);
     await p.getByRole("heading", { name: "Bridge Works invites you" }).waitFor();
     await p.getByText("Ida invited you to join Bridge Works.").waitFor();
-    await picture(p, "invitation", "The link of an invitation shows who invites, at the organization's own host; the address is filled in.");
+    await picture(p, "invitation",
+      "The link of an invitation shows who invites, at the organization's own host; the address is filled in.");
     equal(await p.inputValue("[name=address]"), "newt@example.com", "the address that is filled in");
     await p.fill("[name=password]", password);
     await p.getByRole("button", { name: "Create an account" }).click();

@@ -1,7 +1,8 @@
 // Journeys of members and administrators that walk across several pages.
 
 import { execFileSync } from "node:child_process";
-import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test, unfold, visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, consign, equal, held, idToken, mail, page, person, picture, settle, settled, signedIn, test,
+  unfold, visitor } from "./kit.mjs";
 
 /** Makes an organization with an administrator and a member, who both keep a mailbox. */
 export async function office(name) {
@@ -11,14 +12,16 @@ export async function office(name) {
   const uid = made.body.uid;
   consign("org", "member", "--roles", "Service.Transfer.Use", uid, member.email);
   settle(member, await api("POST", "/id/v3/auth/upgrade", { token: await idToken(member) }));
-  for (const p of [boss, member]) await api("PUT", "/transfer/v2/mailbox", { token: await access(p), json: { vanityLink: p.email.split("@")[0] } });
+  for (const p of [boss, member]) await api("PUT", "/transfer/v2/mailbox",
+    { token: await access(p), json: { vanityLink: p.email.split("@")[0] } });
   return { uid, boss, member };
 }
 
 export async function journeyTests() {
   await test("journey: a member sends by the rules of the organization", async () => {
     const { boss, member } = await office("rules");
-    await api("PUT", "/transfer/v2/adminunit", { token: await access(boss), json: { availableTtl: [2, 4], defaultTtl: 4, protectionLevel: "recipientAuthentication" } });
+    await api("PUT", "/transfer/v2/adminunit", { token: await access(boss),
+      json: { availableTtl: [2, 4], defaultTtl: 4, protectionLevel: "recipientAuthentication" } });
     const p = await page(await signedIn(member), "/send");
     await p.getByText("Add a message").waitFor();
     await unfold(p);
@@ -33,7 +36,8 @@ export async function journeyTests() {
     consign("org", "limits", uid, "serviceEnabled=off");
     const p = await page(await visitor({ locale: "de-DE", viewport: { width: 390, height: 800 } }), box);
     await p.getByText("Dieses Postfach nimmt derzeit keine Dateien an.").waitFor();
-    await picture(p, "closed-mailbox", "A mailbox whose organization has the service switched off tells a visitor that it takes no files (German).");
+    await picture(p, "closed-mailbox",
+      "A mailbox whose organization has the service switched off tells a visitor that it takes no files (German).");
     const english = await page(await visitor(), box);
     await english.getByText("This mailbox doesn’t accept files right now.").waitFor();
     const q = await page(await signedIn(member), "/mailbox");
@@ -45,7 +49,8 @@ export async function journeyTests() {
     const p = await page(await signedIn(member, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/account");
     const [copy] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Ihre Daten herunterladen" }).click()]);
     equal(copy.suggestedFilename(), "export.zip", "name of the copy");
-    const listed = execFileSync("python3", ["-c", "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))", await copy.path()], { encoding: "utf8" });
+    const listed = execFileSync("python3",
+      ["-c", "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))", await copy.path()], { encoding: "utf8" });
     equal(JSON.parse(listed), member.email, "address in the copy");
     await mail(member.email, "/undo/");
     await picture(p, "leaving", "On the account page a person downloads a copy of the own data, and may delete the account (German).");
@@ -92,7 +97,8 @@ export async function journeyTests() {
     await small.goto(`${new URL(small.url()).origin}/organization#profile`);
     await small.getByText("wartet auf den TXT-Eintrag").waitFor();
     await picture(small, "hostname", "A hostname of one's own waits for its TXT record, which can be copied (German).");
-    equal((await api("GET", `/id/v3/organizations/${uid}/audit?limit=1`, { token: await access(boss) })).body.entries.length, 1, member.email);
+    equal((await api("GET", `/id/v3/organizations/${uid}/audit?limit=1`, { token: await access(boss) })).body.entries.length, 1,
+      member.email);
   });
 
   /** Opens a page of any host. */
@@ -124,10 +130,13 @@ export async function journeyTests() {
       await second.getByRole("button", { name: "Confirm the address" }).click();
       await second.getByText("Your email address is confirmed.").waitFor();
       await first.waitForURL(`${at}/inbox`);
-      for (const p of [first, bystander]) await p.getByText("Nothing has arrived yet.").waitFor(); // a page that loads after the sign-out asks for a sign-in
-      for (const p of [first, second, bystander]) equal(await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");
+      // a page that loads after the sign-out asks for a sign-in
+      for (const p of [first, bystander]) await p.getByText("Nothing has arrived yet.").waitFor();
+      for (const p of [first, second, bystander]) equal(
+        await p.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]).includes("eyJ")), false, "tokens in a storage");
       await second.getByRole("button", { name: "Sign out", exact: true }).click();
-      for (const p of [first, second, bystander]) await p.waitForFunction(() => location.pathname === "/", null, { polling: 200 }); // pages in the background draw no frames
+      // pages in the background draw no frames
+      for (const p of [first, second, bystander]) await p.waitForFunction(() => location.pathname === "/", null, { polling: 200 });
       equal(await held(first), "", "session cookie after the sign-out");
 
       const waiting = await open(await visitor({ also: at }), `${at}/signup?next=%2Faccount`);
@@ -138,7 +147,8 @@ export async function journeyTests() {
       await phone.locator("form [type=submit]").click();
       await phone.getByRole("button", { name: "Adresse bestätigen" }).click();
       await phone.getByText("Sie haben in einem anderen Browser bestätigt").waitFor();
-      await picture(phone, `confirmed-elsewhere-${label}`, `Who confirms in another browser reads that the first one goes on (German, at ${new URL(at).hostname}).`);
+      await picture(phone, `confirmed-elsewhere-${label}`,
+        `Who confirms in another browser reads that the first one goes on (German, at ${new URL(at).hostname}).`);
       await waiting.waitForURL(`${at}/account`); // it has asked
       await waiting.getByRole("heading", { name: "Your account" }).waitFor();
       await closeBrowser(waiting.context());

@@ -28,7 +28,8 @@ export const forgive = (expected) => { complaints = complaints.filter((complaint
  */
 export async function visitor({ also = base, ...options } = {}) {
   if (inFirefox) delete options.isMobile;
-  const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 }, acceptDownloads: true, ...options });
+  const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 },
+    acceptDownloads: true, ...options });
   context.setDefaultTimeout(30_000);
   context.on("page", (page) => {
     page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
@@ -113,7 +114,8 @@ export async function picture(p, name, sentence) {
 
 /** Writes index.html with the pictures and their sentences. */
 function bind() {
-  const shown = album.map(({ name, sentence }) => `<figure><img src="journey-${name}.png" alt="" width="390"><figcaption>${sentence}</figcaption></figure>`);
+  const shown = album.map(({ name,
+    sentence }) => `<figure><img src="journey-${name}.png" alt="" width="390"><figcaption>${sentence}</figcaption></figure>`);
   fs.writeFileSync(path.join(pictures, "index.html"), `<!doctype html><html lang="en"><meta charset="utf-8"><title>Journeys</title>
 <style>body { font: 16px sans-serif; margin: 2em } figure { display: inline-block; vertical-align: top; width: 390px; margin: 1em } img { border: 1px solid #999 }</style>
 <h1>Journeys</h1>${shown.join("\n")}</html>\n`);
@@ -133,7 +135,8 @@ export function equal(got, want, what) {
 // ---- files
 
 /** Waits until the element with that text has the focus: pages move it after they have drawn. */
-export const focused = (p, name) => p.waitForFunction((want) => document.activeElement?.textContent?.trim() === want, name, { polling: 50, timeout: 5000 });
+export const focused = (p, name) => p.waitForFunction((want) => document.activeElement?.textContent?.trim() === want, name,
+  { polling: 50, timeout: 5000 });
 
 export const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
@@ -150,7 +153,8 @@ export async function slow(p, rate) {
   if (inFirefox) return slowParts(p, rate);
   const cdp = await p.context().newCDPSession(p);
   await cdp.send("Network.enable");
-  const set = (offline, upload) => cdp.send("Network.emulateNetworkConditions", { offline, latency: 5, downloadThroughput: -1, uploadThroughput: upload });
+  const set = (offline, upload) => cdp.send("Network.emulateNetworkConditions",
+    { offline, latency: 5, downloadThroughput: -1, uploadThroughput: upload });
   await set(false, rate);
   return { cut: () => set(true, rate), mend: () => set(false, rate), free: () => set(false, -1) };
 }
@@ -167,7 +171,8 @@ async function slowParts(p, rate) {
 
 // ---- the API, for state that a test needs
 
-const agent = await browser.newPage().then(async (p) => { const agent = await p.evaluate(() => navigator.userAgent); await p.close(); return agent; });
+const agent = await browser.newPage().then(async (p) => { const agent = await p.evaluate(() =>
+  navigator.userAgent); await p.close(); return agent; });
 
 /** Sends a request. Fails unless the status is 2xx or the expected one. */
 export async function api(method, where, { token, json, bytes, type, expect } = {}) {
@@ -191,7 +196,8 @@ export function consign(...args) {
 const sessions = new Map();
 /** Returns the ID token of a person. All tests share it, because the login rate limit stays on. */
 export async function idToken({ email, password }) {
-  if (!sessions.has(email)) sessions.set(email, (await api("POST", "/id/v3/auth/login", { json: { email, type: "bcrypt", key: password } })).body.token);
+  if (!sessions.has(email)) sessions.set(email, (await api("POST", "/id/v3/auth/login",
+    { json: { email, type: "bcrypt", key: password } })).body.token);
   return sessions.get(email);
 }
 /** Stores the ID token in an answer for a person. */
@@ -201,11 +207,13 @@ export const access = async (person) => (await api("POST", "/id/v3/auth/access",
 /** Opens a browser in which a person is signed in until it is closed. */
 export async function signedIn(person, options) {
   const context = await visitor(options), token = await idToken(person);
-  const response = await context.request.post(`${base}/id/v3/auth/session`, { headers: { Authorization: `Bearer ${token}`, Origin: base, "Sec-Fetch-Site": "same-origin" }, data: { stay: false } });
+  const response = await context.request.post(`${base}/id/v3/auth/session`,
+    { headers: { Authorization: `Bearer ${token}`, Origin: base, "Sec-Fetch-Site": "same-origin" }, data: { stay: false } });
   if (!response.ok()) throw new Error(`POST /auth/session: ${response.status()} ${await response.text()}`);
   const of = JSON.parse(Buffer.from(token.split(".")[1], "base64url"));
   const organization = Object.entries(of).find(([claim]) => claim.endsWith("/org_id"))?.[1] ?? "";
-  const who = { uid: of.sub, email: of.email, organization, sid: of.sid, jti: of.jti, until: of.exp * 1000, stay: false }; // as remember() in session.js
+  // as remember() in session.js
+  const who = { uid: of.sub, email: of.email, organization, sid: of.sid, jti: of.jti, until: of.exp * 1000, stay: false };
   await context.addCookies([{ name: "who", value: encodeURIComponent(JSON.stringify(who)), url: base, sameSite: "Strict" }]);
   return context;
 }
@@ -256,7 +264,8 @@ export async function mail(to, text, { after = 0 } = {}) {
 // ---- codes (RFC 6238)
 
 export function totp(secret, at = Date.now()) {
-  const bits = [...secret.replace(/\s|=/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0")).join("");
+  const bits = [...secret.replace(/\s|=/g, "")].map((c) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(c).toString(2).padStart(5, "0"))
+    .join("");
   const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)));
   const counter = Buffer.alloc(8);
   counter.writeBigUInt64BE(BigInt(Math.floor(at / 30_000)));

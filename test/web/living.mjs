@@ -8,7 +8,8 @@ const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile:
 /** Sends a file to an address. Returns the transfer. */
 async function send(who, email, details = {}) {
   const own = await access(who);
-  const { body, token } = await api("POST", `${transfer}/reservations`, { token: own, json: { recipients: [{ email, destinationType: "to" }], ...details } });
+  const { body, token } = await api("POST", `${transfer}/reservations`,
+    { token: own, json: { recipients: [{ email, destinationType: "to" }], ...details } });
   const at = `${transfer}/reservations/${body.uid}`;
   await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "plan.txt", intendedSize: 4 } });
   await api("PUT", `${at}/objects/a/content`, { token, bytes: Buffer.from("plan"), type: "application/octet-stream" });

@@ -8,15 +8,18 @@ import { world } from "./world.mjs";
 
 const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
+const looks = [["light", { colorScheme: "light" }],
+  ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
 
 /** Fails when axe finds a problem or the page is wider than its window. */
 export async function judge(p, what) {
   await settled(p);
   await p.evaluate(axe);
-  const { violations } = await p.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
-  const told = violations.map(({ id, help, nodes }) => `${id} (${nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${help}; ${nodes[0].failureSummary?.replace(/\s+/g, " ")}`);
+  const { violations } = await p.evaluate(() => window.axe.run(document,
+    { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
+  const told = violations.map(({ id, help, nodes }) =>
+    `${id} (${nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${help}; ${nodes[0].failureSummary?.replace(/\s+/g, " ")}`);
   if (told.length) throw new Error(`${what}: ${told.join("\n")}`);
   const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
@@ -47,7 +50,9 @@ const strangers = (w) => [
     await p.waitForSelector("[name=code]");
   }],
   ["continue", "/continue", async (p) => { // external.mjs has the real sign-in
-    await p.route("**/oidc/auth/confirmation", (route) => route.fulfill({ json: { name: "Nora New", address: "nora@elsewhere.example", host: "files.fern.example", organization: "Fern Works" } }));
+    await p.route("**/oidc/auth/confirmation", (route) =>
+      route.fulfill({ json: { name: "Nora New", address: "nora@elsewhere.example", host: "files.fern.example",
+        organization: "Fern Works" } }));
     await p.reload();
     await p.getByRole("button", { name: "Continue" }).waitFor();
   }],
@@ -98,12 +103,16 @@ const owners = (w) => [
     await p.waitForSelector(".crop canvas");
   }],
   ["device", "/device", async (p) => {
-    const begun = await fetch(new URL("/id/v3/device/authorization", p.url()), { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) });
+    const begun = await fetch(new URL("/id/v3/device/authorization", p.url()),
+      { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) });
     await p.goto((await begun.json()).verification_uri_complete);
     await p.getByText("consign on build-7").waitFor();
   }],
-  ["organization", "/organization"], ["organization-members", "/organization#members"], ["organization-mailboxes", "/organization#mailboxes"], ["organization-groups", "/organization#groups"], ["organization-transfers", "/organization#transfers"],
-  ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"], ["organization-documents", "/organization#documents"],
+  ["organization", "/organization"], ["organization-members", "/organization#members"],
+    ["organization-mailboxes", "/organization#mailboxes"], ["organization-groups", "/organization#groups"],
+      ["organization-transfers", "/organization#transfers"],
+  ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"],
+    ["organization-documents", "/organization#documents"],
 ];
 
 /** The pages of new accounts. */
@@ -143,7 +152,8 @@ async function prepare() {
   });
   const { link } = await mail(newcomer.email, "/invitation/");
   const coded = await mail("lena@bidders.example", "/t/");
-  return { ...w, careful, newcomer, photograph: Buffer.from(photograph, "base64"), invitation: link.split("/").pop(), codeLink: new URL(coded.link).pathname };
+  return { ...w, careful, newcomer, photograph: Buffer.from(photograph, "base64"), invitation: link.split("/").pop(),
+    codeLink: new URL(coded.link).pathname };
 }
 
 export async function looksTests() {
@@ -190,7 +200,8 @@ export async function looksTests() {
     await test(`picture: an upload, its receipt and the transfer, ${look}`, async () => {
       const p = await opened(await visitor(still), "/m/mara.lindqvist");
       const line = await slow(p, 1_500_000);
-      await p.setInputFiles("[data-test=files]", [file("Bridge, sheet 1.pdf", 9_000_000), file("Notes.txt", 2_000), file("Photographs.zip", 14_000_000)].map((f) => f.at));
+      await p.setInputFiles("[data-test=files]", [file("Bridge, sheet 1.pdf", 9_000_000), file("Notes.txt", 2_000),
+        file("Photographs.zip", 14_000_000)].map((f) => f.at));
       await p.fill("[name=anonSender]", "Sam Stranger");
       await p.fill("[name=anonEmail]", `sam-${look}@example.com`);
       await p.selectOption('[name="field.kind"]', "Drawing");

@@ -2,19 +2,22 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test,
+  unfold, visitor, work } from "./kit.mjs";
 
 /** Fills the form of a mailbox in. */
 export async function fill(p, more = {}) {
   await unfold(p);
-  for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com", ...more })) await p.fill(`[name="${name}"]`, value);
+  for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com",
+    ...more })) await p.fill(`[name="${name}"]`, value);
 }
 export const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
 
 /** Returns the files on the receipt: name to SHA-256. */
 export const receipt = async (p) => {
   await p.waitForSelector(".receipt", { timeout: 60_000 });
-  return Object.fromEntries(await p.$$eval(".delivered tbody tr", (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".hash").textContent.replace("SHA-256 ", "")])));
+  return Object.fromEntries(await p.$$eval(".delivered tbody tr",
+    (rows) => rows.map((row) => [row.querySelector(".name").textContent, row.querySelector(".hash").textContent.replace("SHA-256 ", "")])));
 };
 
 export async function mailboxPageTests() {
@@ -26,7 +29,8 @@ export async function mailboxPageTests() {
     await p.click(".details button[type=submit]");
     equal(await receipt(p), Object.fromEntries(files.map((f) => [f.name, f.sum])), "receipt");
     const text = await p.textContent(".receipt");
-    for (const word of ["Delivered", "Olivia Owner", "The plans", "sam@example.com"]) if (!text.includes(word)) throw new Error(`the receipt lacks ${word}`);
+    for (const word of ["Delivered", "Olivia Owner", "The plans",
+      "sam@example.com"]) if (!text.includes(word)) throw new Error(`the receipt lacks ${word}`);
     await p.reload();
     await p.waitForSelector(".receipt"); // still there
     await mail("sam@example.com", "3 files");
@@ -123,7 +127,8 @@ export async function mailboxPageTests() {
     await p.evaluate(() => {
       const transfer = new DataTransfer();
       transfer.items.add(new File(["dropped"], "dropped.txt"));
-      for (const type of ["dragenter", "dragover", "drop"]) dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+      for (const type of ["dragenter", "dragover",
+        "drop"]) dispatchEvent(new DragEvent(type, { dataTransfer: transfer, bubbles: true, cancelable: true }));
     });
     await p.getByText("dropped.txt").waitFor();
     await p.evaluate(() => {
@@ -136,15 +141,18 @@ export async function mailboxPageTests() {
     await p.getByText("pasted.txt").waitFor();
     const inner = file("folder/inner/deep.txt", 20);
     file("folder/.DS_Store", 5);
-    if (!inFirefox) await p.setInputFiles("[data-test=folder]", inner.at.replace("/inner/deep.txt", "")); // WebDriver BiDi cannot choose a folder
+    // WebDriver BiDi cannot choose a folder
+    if (!inFirefox) await p.setInputFiles("[data-test=folder]", inner.at.replace("/inner/deep.txt", ""));
     await fill(p);
     await p.click(".details button[type=submit]");
-    equal(await receipt(p), { "dropped.txt": sha256("dropped"), "pasted.txt": sha256("pasted"), ...(inFirefox ? {} : { "folder/inner/deep.txt": inner.sum }) }, "receipt");
+    equal(await receipt(p), { "dropped.txt": sha256("dropped"), "pasted.txt": sha256("pasted"),
+      ...(inFirefox ? {} : { "folder/inner/deep.txt": inner.sum }) }, "receipt");
   });
 
   await test("a thousand files at once", async () => {
     const p = await page(await visitor(), "/m/demo");
-    const payload = Array.from({ length: 1000 }, (_, i) => ({ name: `file-${i}.txt`, mimeType: "text/plain", buffer: Buffer.from(`number ${i}`) }));
+    const payload = Array.from({ length: 1000 }, (_,
+      i) => ({ name: `file-${i}.txt`, mimeType: "text/plain", buffer: Buffer.from(`number ${i}`) }));
     for (let i = 0; i < 1000; i += 250) await p.setInputFiles("[data-test=files]", payload.slice(i, i + 250));
     await fill(p);
     await p.click(".details button[type=submit]");
@@ -158,11 +166,17 @@ export async function mailboxPageTests() {
     await api("PUT", "/transfer/v2/mailbox", { token, json: {
       vanityLink: "ann.fields", slogan: "With questions", maxFiles: 3, maxFileSizeMb: 2, mimeTypeFilter: ["text/plain", "application/pdf"],
       fieldsSchema: { type: "object", title: "About the job", required: ["project", "kind"], properties: {
-        project: { type: "string", minLength: 2 }, kind: { type: "string", enum: ["offer", "bill"] }, due: { type: "string", format: "date" }, at: { type: "string" }, copies: { type: "string" }, contact: { type: "string", format: "email" } } },
+        project: { type: "string", minLength: 2 }, kind: { type: "string", enum: ["offer", "bill"] },
+          due: { type: "string", format: "date" }, at: { type: "string" }, copies: { type: "string" },
+            contact: { type: "string", format: "email" } } },
       uiSchema: { "ui:order": ["kind", "project", "due", "at", "copies", "contact"],
-        project: { "ui:widget": "text", "ui:title": "Project", "ui:placeholder": "Bridge 12", "ui:description": "As on the order", "ui:options": {} },
-        kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} }, due: { "ui:widget": "date", "ui:title": "Due", "ui:options": {} },
-        at: { "ui:widget": "time", "ui:title": "At", "ui:options": {} }, copies: { "ui:widget": "updown", "ui:title": "Copies", "ui:options": {} }, contact: { "ui:widget": "email", "ui:title": "Contact", "ui:options": {} } } } });
+        project: { "ui:widget": "text", "ui:title": "Project", "ui:placeholder": "Bridge 12", "ui:description": "As on the order",
+          "ui:options": {} },
+        kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} },
+          due: { "ui:widget": "date", "ui:title": "Due", "ui:options": {} },
+        at: { "ui:widget": "time", "ui:title": "At", "ui:options": {} },
+          copies: { "ui:widget": "updown", "ui:title": "Copies", "ui:options": {} },
+            contact: { "ui:widget": "email", "ui:title": "Contact", "ui:options": {} } } } });
     const p = await page(await visitor(), "/m/ann.fields");
     await p.getByText("Up to 3 files · Only PDF and text/plain, up to 2 MB each").waitFor();
     const note = file("note.txt", 1);
@@ -170,8 +184,11 @@ export async function mailboxPageTests() {
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);
     await p.getByText("This mailbox doesn’t accept this file type.").waitFor();
     await p.locator(".state", { hasText: "This file is too large for this mailbox." }).waitFor();
-    equal(await p.locator("fieldset").first().locator("label").evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))), ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
-    await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2", "field.contact": "x@example.com" });
+    equal(await p.locator("fieldset").first().locator("label")
+      .evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))),
+        ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");
+    await fill(p, { "field.project": "Bridge 12", "field.due": "2026-12-24", "field.at": "10:30", "field.copies": "2",
+      "field.contact": "x@example.com" });
     await p.click(".details button[type=submit]");
     equal(await p.locator(".receipt").count(), 0, "delivered without the required choice");
     await p.selectOption('[name="field.kind"]', "offer");
@@ -179,7 +196,9 @@ export async function mailboxPageTests() {
     await p.click(".details button[type=submit]");
     equal(Object.keys(await receipt(p)), ["note.txt"], "delivered");
     const { body } = await api("GET", "/transfer/v2/transfers?location=received", { token });
-    equal(Object.entries(body.transfers[0].fields).sort(), Object.entries({ at: "10:30", contact: "x@example.com", copies: "2", due: "2026-12-24", kind: "offer", project: "Bridge 12" }), "fields");
+    equal(Object.entries(body.transfers[0].fields).sort(),
+      Object.entries({ at: "10:30", contact: "x@example.com", copies: "2", due: "2026-12-24", kind: "offer", project: "Bridge 12" }),
+        "fields");
   });
 
   await test("a mailbox that wants the address of the sender verified", async () => {
@@ -199,7 +218,8 @@ export async function mailboxPageTests() {
     await retype(p.locator("[name=anonEmail]"), "prover@example.com");
     await p.getByRole("button", { name: "Send me the code" }).click();
     await p.getByText("The code is on its way.").waitFor();
-    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("prover@example.com", "code")).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
+    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("prover@example.com", "code")).plain.replace(/^[\s\S]*?text\/plain/,
+      ""))[1];
     await p.fill("[name=code]", code.replace(/^\d/, (d) => String((Number(d) + 1) % 10)));
     await p.click(".details button[type=submit]");
     await p.getByText("This code is not right").waitFor();
@@ -217,8 +237,10 @@ export async function mailboxPageTests() {
 
   await test("the owner locks what a link fills in, and shows a picture behind the page", async () => {
     const ivy = await person("Ivy"), token = await access(ivy);
-    const fieldsSchema = { type: "object", title: "Details", required: [], properties: { order: { type: "string", title: "Order" }, kind: { type: "string", title: "Kind", enum: ["offer", "bill"] } } };
-    const uiSchema = { "ui:order": ["order", "kind"], order: { "ui:widget": "text", "ui:title": "Order", "ui:options": {} }, kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} } };
+    const fieldsSchema = { type: "object", title: "Details", required: [],
+      properties: { order: { type: "string", title: "Order" }, kind: { type: "string", title: "Kind", enum: ["offer", "bill"] } } };
+    const uiSchema = { "ui:order": ["order", "kind"], order: { "ui:widget": "text", "ui:title": "Order", "ui:options": {} },
+      kind: { "ui:widget": "select", "ui:title": "Kind", "ui:options": {} } };
     await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "ivy.locks", fieldsSchema, uiSchema } });
     const settings = await page(await signedIn(ivy), "/mailbox");
     await settings.getByLabel("Lock what a link fills in").check();
@@ -260,7 +282,8 @@ export async function mailboxPageTests() {
 
   await test("absence is shown before files are chosen", async () => {
     const bob = await person("Bob");
-    await api("PUT", "/transfer/v2/mailbox", { token: await access(bob), json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(bob),
+      json: { vanityLink: "bob.away", absent: true, absenceMessage: "Back on Monday." } });
     const p = await page(await visitor(), "/m/bob.away");
     await p.getByText("Back on Monday.").waitFor();
     equal(await p.locator(".chooser").count(), 0, "choosers");
@@ -298,7 +321,8 @@ export async function mailboxPageTests() {
     const p = await page(await visitor(), "/m/demo");
     let refusals = 2;
     await p.context().route("**/content", (route) => (refusals-- > 0 && route.request().method() === "PUT"
-      ? route.fulfill({ status: 503, headers: { "Retry-After": "1" }, json: { error: { code: 503001, message: "", details: [] } } }) : route.continue()));
+      ? route.fulfill({ status: 503, headers: { "Retry-After": "1" }, json: { error: { code: 503001, message: "", details: [] } } })
+        : route.continue()));
     const one = file("patient.bin", 60_000);
     await choose(p, [one]);
     await fill(p);
@@ -324,7 +348,8 @@ export async function mailboxPageTests() {
     const context = await visitor();
     const q = await page(context, "/m/demo");
     let auth = "", uid = "";
-    q.on("response", (r) => { if (r.request().method() === "POST" && r.url().endsWith("/public/mailbox/demo")) { auth = r.headers().authorization; uid = r.headers().location.split("/").pop(); } });
+    q.on("response", (r) => { if (r.request().method() === "POST"
+      && r.url().endsWith("/public/mailbox/demo")) { auth = r.headers().authorization; uid = r.headers().location.split("/").pop(); } });
     const line = await slow(q, 1_000_000);
     await choose(q, [file("ended.bin", 6_000_000)]);
     await q.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.1);
@@ -344,8 +369,10 @@ export async function mailboxPageTests() {
     await stranger.click(".details button[type=submit]");
     await receipt(stranger);
     await inbox.getByText("Fresh from the press").click({ timeout: 10_000 }); // without a reload
-    equal(await inbox.locator(".entry.open").getByText("address not checked").count(), 2, "marks of the unchecked address, in the list and the details");
-    const [download] = await Promise.all([inbox.waitForEvent("download"), inbox.getByRole("button", { name: "Download fresh.bin" }).click()]);
+    equal(await inbox.locator(".entry.open").getByText("address not checked").count(), 2,
+      "marks of the unchecked address, in the list and the details");
+    const [download] = await Promise.all([inbox.waitForEvent("download"),
+      inbox.getByRole("button", { name: "Download fresh.bin" }).click()]);
     equal(sha256(fs.readFileSync(await download.path())), one.sum, "downloaded");
     equal(download.suggestedFilename(), "fresh.bin", "name");
     await inbox.getByRole("searchbox").fill("no such thing");

@@ -6,8 +6,10 @@ import { access, api, base, browser, demo, equal, forgive, page, person, signedI
 import { world } from "./world.mjs";
 import { judge } from "./looks.mjs";
 
-const own = ["/inbox", "/send", "/mailbox", "/account", "/organization", ...["members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
-const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc", "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
+const own = ["/inbox", "/send", "/mailbox", "/account", "/organization",
+  ...["members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
+const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
+  "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
 
 /** Opens every page in one language. */
 async function everyPage(options, visit) {
@@ -27,10 +29,12 @@ const said = (p) => p.evaluate(() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = new Set();
   while (walker.nextNode()) {
     const { parentElement: around, data } = walker.currentNode;
-    if (!around.closest("script, noscript, #locale, code, option[lang], [name=timeZone], .avatar, [hidden]") && data.trim()) found.add(data.trim());
+    if (!around.closest("script, noscript, #locale, code, option[lang], [name=timeZone], .avatar, [hidden]")
+      && data.trim()) found.add(data.trim());
   }
   for (const e of document.querySelectorAll("[aria-label], [placeholder], [title], [alt]")) {
-    for (const name of ["aria-label", "placeholder", "title", "alt"]) if (e.getAttribute(name)?.trim()) found.add(e.getAttribute(name).trim());
+    for (const name of ["aria-label", "placeholder", "title",
+      "alt"]) if (e.getAttribute(name)?.trim()) found.add(e.getAttribute(name).trim());
   }
   return [...found];
 });
@@ -39,7 +43,8 @@ const said = (p) => p.evaluate(() => {
 const everywhere = new RegExp([
   "^[^a-z]*$", "@", "https?://", "localhost", "^\\S+/\\S+(, \\S+/\\S+)*$", // numbers, addresses, links, media types, time zones
   "Mara|Ben |Stranger|Nair|Chlo|Dmitri|Ingrid|Harbour|harbour|bridge|Wharf|Sons|Invoice|Priya|Soundings|Load cases|Survey|Drawing|Structural|Site |I am on site|Quay|Hamburg|Germany",
-  "^(?:mara\\.lindqvist|ben|chloe|dmitri)$", "About the delivery|What is it|Project|Needed by|As it stands|Tender|Test provider", "Consign|SHA-256|Chrome|Linux|Carola", "^(?:kB|Cc|Bcc)$",
+  "^(?:mara\\.lindqvist|ben|chloe|dmitri)$", "About the delivery|What is it|Project|Needed by|As it stands|Tender|Test provider",
+    "Consign|SHA-256|Chrome|Linux|Carola", "^(?:kB|Cc|Bcc)$",
 ].join("|"));
 
 export async function mannersTests() {
@@ -48,7 +53,8 @@ export async function mannersTests() {
       const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) throw new Error(`${where}: ${wide} pixels too wide`);
       const cut = await p.evaluate(() => [...document.querySelectorAll("button, a, label, h1, h2, th, .badge, p")]
-        .filter((e) => e.getClientRects().length && getComputedStyle(e).display !== "inline" && e.scrollWidth > e.clientWidth + 1 && !e.matches(".hidden, .skip, .what *"))
+        .filter((e) => e.getClientRects().length && getComputedStyle(e).display !== "inline" && e.scrollWidth > e.clientWidth + 1
+          && !e.matches(".hidden, .skip, .what *"))
         .map((e) => `${e.className || e.tagName} “${e.textContent.trim().slice(0, 40)}”`));
       if (cut.length) throw new Error(`${where}: cut off: ${cut.join("; ")}`);
     });
@@ -76,7 +82,8 @@ export async function mannersTests() {
   });
 
   await test("all languages, by browser and by choice", async () => {
-    const words = { "en-US": "Files for", "de-DE": "Dateien für", "fr-FR": "Fichiers pour", "ru-RU": "Файлы для", "ko-KR": "받는 사람", "zh-CN": "文件收件人", "zh-TW": "檔案收件人", "ja-JP": "ファイルの宛先" };
+    const words = { "en-US": "Files for", "de-DE": "Dateien für", "fr-FR": "Fichiers pour", "ru-RU": "Файлы для", "ko-KR": "받는 사람",
+      "zh-CN": "文件收件人", "zh-TW": "檔案收件人", "ja-JP": "ファイルの宛先" };
     for (const [locale, word] of Object.entries(words)) {
       const p = await page(await visitor({ locale }), "/m/demo");
       await p.getByRole("heading", { name: word }).waitFor();
@@ -119,7 +126,8 @@ export async function mannersTests() {
     await p.keyboard.press("Enter");
     await p.getByRole("dialog").waitFor();
     for (let i = 0; i < 5; i++) {
-      const where = await p.evaluate(() => (document.activeElement === document.body ? "browser" : document.activeElement.closest("dialog") ? "dialog" : "page"));
+      const where = await p.evaluate(() => (document.activeElement === document.body ? "browser"
+        : document.activeElement.closest("dialog") ? "dialog" : "page"));
       if (where === "page") throw new Error("the focus has left the dialog");
       await p.keyboard.press("Tab");
     }

@@ -6,7 +6,8 @@ import { access, api, base, consign, equal, forgive, page, person, pictures, sig
 import { judge } from "./looks.mjs";
 import { office } from "./journeys.mjs";
 
-const looks = [["light", { colorScheme: "light" }], ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
+const looks = [["light", { colorScheme: "light" }],
+  ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }], ["german", { locale: "de-DE", colorScheme: "light" }]];
 
 const shoot = (p, name) => p.screenshot({ path: path.join(pictures, `${name}.png`), fullPage: true });
@@ -14,7 +15,9 @@ const shoot = (p, name) => p.screenshot({ path: path.join(pictures, `${name}.png
 /** Sends bridge.pdf to Rita. */
 async function send(who) {
   const token = await access(who), reservations = "/transfer/v2/reservations";
-  const { uid } = (await api("POST", reservations, { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge", recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
+  const { uid } = (await api("POST", reservations,
+    { token, json: { type: "p2p", ttl: 7, subject: "Plans of the bridge",
+      recipients: [{ email: "rita@example.com", destinationType: "to" }] } })).body;
   await api("POST", `${reservations}/${uid}/objects`, { token, json: { clientId: "a", name: "bridge.pdf", intendedSize: 6 } });
   await api("PUT", `${reservations}/${uid}/objects/a/content`, { token, bytes: Buffer.from("bridge") });
   return (await api("POST", `${reservations}/${uid}/confirm`, { token })).body.uid;
@@ -49,7 +52,8 @@ export async function organizationTests() {
     await dialog.getByLabel("Days from now").fill("300");
     await dialog.getByLabel("Reason").fill("On holiday");
     await dialog.getByRole("button", { name: "Extend" }).click();
-    equal(await dialog.getByLabel("Days from now").evaluate((field) => field.validity.rangeOverflow), true, "more days than the rules allow");
+    equal(await dialog.getByLabel("Days from now").evaluate((field) => field.validity.rangeOverflow), true,
+      "more days than the rules allow");
     await dialog.getByLabel("Days from now").fill("20");
     await judge(p, "/organization#transfers, reason");
     await dialog.getByRole("button", { name: "Extend" }).click();
@@ -77,7 +81,8 @@ export async function organizationTests() {
 
   await test("administrators: mailboxes of members, with a search and an error", async () => {
     const { boss, member } = await office("harbour");
-    await api("PUT", "/transfer/v2/mailbox", { token: await access(member), json: { vanityLink: member.email.split("@")[0], absent: true } });
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(member),
+      json: { vanityLink: member.email.split("@")[0], absent: true } });
     for (const [look, options] of looks) {
       const p = await page(await signedIn(boss, options), "/organization#mailboxes");
       await p.getByRole("row", { name: new RegExp(member.email) }).waitFor();
@@ -93,14 +98,16 @@ export async function organizationTests() {
     await p.getByRole("button", { name: "Search" }).click();
     await p.getByText("Nothing matches.").waitFor();
     await judge(p, "/organization#mailboxes, nothing");
-    await context.route("**/adminunit/mailboxes?search=broken", (route) => route.fulfill({ status: 503, json: { error: { code: 503001, message: "x", details: [] } } }));
+    await context.route("**/adminunit/mailboxes?search=broken",
+      (route) => route.fulfill({ status: 503, json: { error: { code: 503001, message: "x", details: [] } } }));
     await p.getByLabel("Name, address or link contains").fill("broken");
     await p.getByRole("button", { name: "Search" }).click();
     await p.getByRole("alert").waitFor();
     await judge(p, "/organization#mailboxes, error");
     const other = await page(await signedIn(member), "/organization");
     await other.getByRole("link", { name: "Usage" }).waitFor();
-    equal(await other.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: /Mailboxes|Transfers/ }).count(), 0, "parts that a member does not see");
+    equal(await other.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: /Mailboxes|Transfers/ }).count(), 0,
+      "parts that a member does not see");
   });
 
   await test("administrators: charts of storage and volume", async () => {
@@ -109,11 +116,13 @@ export async function organizationTests() {
     await fresh.getByRole("figure", { name: "Currently stored" }).waitFor();
     await judge(fresh, "/organization#usage, new");
     const last = Date.UTC(2026, 10, 24), name = (n) => new Date(last - (89 - n) * 86_400_000).toISOString().slice(0, 10);
-    const days = [...Array(90).keys()].filter((n) => n < 70 || n > 72).map((n) => ({ day: name(n), storedBytes: 2e9 + n * 3e7, monthBytes: Number(name(n).slice(8)) * 1e8 }));
+    const days = [...Array(90).keys()].filter((n) => n < 70 || n > 72)
+      .map((n) => ({ day: name(n), storedBytes: 2e9 + n * 3e7, monthBytes: Number(name(n).slice(8)) * 1e8 }));
     const months = ["2026-08", "2026-09", "2026-10", "2026-11"].map((month, i) => ({ month, bytes: (i + 1) * 1e9 }));
     for (const [look, options] of looks) {
       const context = await signedIn(boss, options);
-      await context.route("**/adminunit/usage", (route) => route.fulfill({ json: { months, days, volumeLimitBytes: null, storageLimitBytes: 5e9 } }));
+      await context.route("**/adminunit/usage", (route) =>
+        route.fulfill({ json: { months, days, volumeLimitBytes: null, storageLimitBytes: 5e9 } }));
       const p = await page(context, "/organization#usage");
       await p.locator("figure").nth(2).waitFor();
       await shoot(p, `organization-usage-${look}`);

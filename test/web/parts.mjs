@@ -70,7 +70,8 @@ function watch(p) {
   p.on("request", (request) => {
     if (request.method() === "POST" && request.url().endsWith("/parts")) seen.plans++;
     if (request.method() !== "PUT") return;
-    const [, number] = /\/parts\/(\d+)$/.exec(request.url()) ?? [], [, from, to] = /bytes (\d+)-(\d+)/.exec(request.headers()["content-range"]) ?? [];
+    const [, number] = /\/parts\/(\d+)$/.exec(request.url()) ?? [], [, from,
+      to] = /bytes (\d+)-(\d+)/.exec(request.headers()["content-range"]) ?? [];
     if (number) seen.parts.push({ number: Number(number), from: Number(from), bytes: to - from + 1 });
     else seen.stream++;
     open.set(request, number ? to - from + 1 : 0);
@@ -81,7 +82,8 @@ function watch(p) {
   return seen;
 }
 
-const share = (p, least) => p.waitForFunction((wanted) => document.querySelector(".sum progress")?.value > wanted, least, { timeout: 60_000 });
+const share = (p, least) => p.waitForFunction((wanted) => document.querySelector(".sum progress")?.value > wanted, least,
+  { timeout: 60_000 });
 /** Waits until a condition of the test is true. */
 async function until(p, condition) {
   for (let tries = 600; !condition(); tries--) {
@@ -96,12 +98,14 @@ const uploaded = (p) => p.getByText("Uploaded, not delivered yet").first().waitF
 const refuseParts = (context, status, code) => context.addInitScript(([withStatus, withCode]) => {
   const real = window.fetch;
   window.fetch = (url, options) => (String(url).endsWith("/parts")
-    ? Promise.resolve(Response.json({ error: { code: options.method === "POST" ? withCode : 404001, message: "", details: [] } }, { status: options.method === "POST" ? withStatus : 404 }))
+    ? Promise.resolve(Response.json({ error: { code: options.method === "POST" ? withCode : 404001, message: "", details: [] } },
+      { status: options.method === "POST" ? withStatus : 404 }))
     : real(url, options));
 }, [status, code]);
 
 export async function partsTests() {
-  await test("parts: a long line carries a large file in parts, faster than one stream", () => onLine({ delay: 60, rate: 4_000_000 }, async ({ proxy }) => {
+  await test("parts: a long line carries a large file in parts, faster than one stream",
+    () => onLine({ delay: 60, rate: 4_000_000 }, async ({ proxy }) => {
     const big = file("long.bin", 5 * part), took = {};
     for (const way of ["parts", "stream"]) {
       const context = await visitor({ proxy });
@@ -135,7 +139,8 @@ export async function partsTests() {
     equal([seen.plans, seen.parts], [0, []], "parts");
   });
 
-  await test("parts: an upload goes on after a cut, and after the page was closed", () => onLine({ delay: 30, rate: 4_000_000 }, async ({ proxy, cut }) => {
+  await test("parts: an upload goes on after a cut, and after the page was closed",
+    () => onLine({ delay: 30, rate: 4_000_000 }, async ({ proxy, cut }) => {
     const context = await visitor({ proxy }), big = file("cut.bin", 8 * part); // four at once on this line
     let p = await page(context, "/m/demo"), seen = watch(p);
     await choose(p, [big]);
@@ -154,7 +159,8 @@ export async function partsTests() {
     await deliver(p);
     equal(await receipt(p), { [big.name]: big.sum }, "receipt");
     const sent = seen.parts.reduce((sum, { bytes }) => sum + bytes, 0);
-    if (!sent || sent > big.size - arrived * 1e6 + 100_000) throw new Error(`${arrived} MB had arrived, and ${sent} bytes were sent: ${JSON.stringify(seen.parts)}`);
+    if (!sent || sent > big.size - arrived * 1e6
+      + 100_000) throw new Error(`${arrived} MB had arrived, and ${sent} bytes were sent: ${JSON.stringify(seen.parts)}`);
   }));
 
   await test("parts: pause, resume and remove, beside another tab", () => onLine({ delay: 30, rate: 2_000_000 }, async ({ proxy }) => {
@@ -176,8 +182,10 @@ export async function partsTests() {
     equal([seen.stream, seen.most <= 5], [0, true], "requests");
   }));
 
-  await test("parts: more are sent at once while that helps, beside a small file", () => onLine({ delay: 15, rate: 2_000_000 }, async ({ proxy }) => {
-    const p = await page(await visitor({ proxy }), "/m/demo"), seen = watch(p), files = [file("more.bin", 10 * part), file("small.bin", 100_000)];
+  await test("parts: more are sent at once while that helps, beside a small file",
+    () => onLine({ delay: 15, rate: 2_000_000 }, async ({ proxy }) => {
+    const p = await page(await visitor({ proxy }), "/m/demo"), seen = watch(p), files = [file("more.bin", 10 * part),
+      file("small.bin", 100_000)];
     await choose(p, files);
     await until(p, () => seen.held > 0);
     if (seen.most > 5) throw new Error(`${seen.most} requests at once at the beginning`);
@@ -188,8 +196,10 @@ export async function partsTests() {
     equal([seen.parts.length > 10, seen.most < 8], [true, true], `requests, ${seen.most} at once`);
   }));
 
-  await test("parts: a server without parts, and a page that cannot load the script, send one stream", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
-    for (const spoil of [(context) => refuseParts(context, 404, 404001), (context) => context.route(/\/parts\.js$/, (route) => route.abort())]) {
+  await test("parts: a server without parts, and a page that cannot load the script, send one stream",
+    () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
+    for (const spoil of [(context) => refuseParts(context, 404, 404001),
+      (context) => context.route(/\/parts\.js$/, (route) => route.abort())]) {
       const context = await visitor({ proxy }), big = file("older.bin", 65 * MiB);
       await spoil(context);
       const p = await page(context, "/m/demo"), seen = watch(p);
@@ -201,13 +211,15 @@ export async function partsTests() {
     }
   }));
 
-  await test("parts: requests become smaller behind a proxy that answers 413, and a failing part is repeated", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
+  await test("parts: requests become smaller behind a proxy that answers 413, and a failing part is repeated",
+    () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
     const p = await page(await visitor({ proxy }), "/m/demo"), seen = watch(p), big = file("limited.bin", 65 * MiB);
     let failures = 0;
     await p.route(/\/parts\/\d+$/, (route) => {
       const [, from, to] = /bytes (\d+)-(\d+)/.exec(route.request().headers()["content-range"]);
       if (to - from >= 3 * MiB) return route.fulfill({ status: 413, body: "too large" });
-      if (/\/2$/.test(route.request().url()) && failures++ < 2) return failures > 1 ? route.abort() : route.fulfill({ status: 502, body: "" });
+      if (/\/2$/.test(route.request().url()) && failures++ < 2) return failures > 1 ? route.abort()
+        : route.fulfill({ status: 502, body: "" });
       return route.continue();
     });
     await choose(p, [big]);
@@ -217,7 +229,8 @@ export async function partsTests() {
     equal([seen.stream, failures > 2], [0, true], "requests");
   }));
 
-  await test("parts: the page waits while the server joins them, and says so", () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
+  await test("parts: the page waits while the server joins them, and says so",
+    () => onLine({ delay: 30, rate: 30_000_000 }, async ({ proxy }) => {
     const context = await visitor({ proxy }), p = await page(context, "/m/demo"), big = file("joined.bin", 65 * MiB);
     const sentence = "All parts have arrived. The server is putting the file together, which can take a moment.";
     await p.evaluate(() => { // as if joining took longer: page.route would change the times that the page measures
@@ -233,10 +246,12 @@ export async function partsTests() {
     await choose(p, [big]);
     await p.locator(".item .state", { hasText: sentence }).waitFor();
     await uploaded(p);
-    equal([await p.getByText(sentence).count(), await p.evaluate(() => window.looks)], [0, 3], "told when it is joined, and answers until then");
+    equal([await p.getByText(sentence).count(), await p.evaluate(() => window.looks)], [0, 3],
+      "told when it is joined, and answers until then");
     let confirms = 0;
     await p.route(/\/confirm$/, (route) => (confirms++ < 2
-      ? route.fulfill({ status: 409, headers: { "Retry-After": "1" }, json: { error: { code: 409022, message: "", details: [] } } }) : route.continue()));
+      ? route.fulfill({ status: 409, headers: { "Retry-After": "1" }, json: { error: { code: 409022, message: "", details: [] } } })
+        : route.continue()));
     await fill(p);
     await deliver(p);
     await p.locator(".notice", { hasText: sentence }).waitFor();
@@ -244,16 +259,19 @@ export async function partsTests() {
     equal(confirms, 3, "confirms");
   }));
 
-  await test("parts: a cancelled reservation and a refused file end as in one stream", () => onLine({ delay: 30, rate: 3_000_000 }, async ({ proxy }) => {
+  await test("parts: a cancelled reservation and a refused file end as in one stream",
+    () => onLine({ delay: 30, rate: 3_000_000 }, async ({ proxy }) => {
     const p = await page(await visitor({ proxy }), "/m/demo");
     let object;
     p.on("request", (request) => { if (/\/parts\/\d+$/.test(request.url())) object = request; });
     await choose(p, [file("ended.bin", 65 * MiB)]);
     await share(p, 0.1);
-    await api("DELETE", new URL(object.url()).pathname.replace(/\/objects\/.*/, ""), { token: object.headers().authorization.replace("Bearer ", "") });
+    await api("DELETE", new URL(object.url()).pathname.replace(/\/objects\/.*/, ""),
+      { token: object.headers().authorization.replace("Bearer ", "") });
     await p.getByText("This upload can’t be finished anymore.").waitFor();
     const pia = await person("Pia");
-    await api("PUT", "/transfer/v2/mailbox", { token: await access(pia), json: { vanityLink: "pia.texts", mimeTypeFilter: ["application/pdf", "text/plain"] } });
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(pia),
+      json: { vanityLink: "pia.texts", mimeTypeFilter: ["application/pdf", "text/plain"] } });
     const q = await page(await visitor({ proxy }), "/m/pia.texts"), small = file("kept.txt", 3);
     fs.writeFileSync(small.at, "abc");
     const wrong = file("wrong.pdf", 65 * MiB);

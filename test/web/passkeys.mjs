@@ -9,7 +9,8 @@ async function authenticator(p, { verifies = true, backup = true, credentials = 
   const cdp = await p.context().newCDPSession(p);
   await cdp.send("WebAuthn.enable");
   const { authenticatorId } = await cdp.send("WebAuthn.addVirtualAuthenticator", { options: {
-    protocol: "ctap2", ctap2Version: "ctap2_1", transport: "internal", hasResidentKey: true, hasUserVerification: verifies, isUserVerified: verifies,
+    protocol: "ctap2", ctap2Version: "ctap2_1", transport: "internal", hasResidentKey: true, hasUserVerification: verifies,
+      isUserVerified: verifies,
     automaticPresenceSimulation: present, defaultBackupEligibility: backup, defaultBackupState: backup,
   } });
   for (const credential of credentials) await cdp.send("WebAuthn.addCredential", { authenticatorId, credential });
@@ -19,7 +20,8 @@ async function authenticator(p, { verifies = true, backup = true, credentials = 
 /** A visitor whose browser offers no passkeys in the autofill: the virtual authenticator would accept at once, before the test clicks. */
 async function withoutAutofill() {
   const context = await visitor();
-  await context.addInitScript(() => { if (globalThis.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = () => Promise.resolve(false); });
+  await context.addInitScript(() => { if (globalThis.PublicKeyCredential) PublicKeyCredential.isConditionalMediationAvailable = () =>
+    Promise.resolve(false); });
   return context;
 }
 
@@ -108,7 +110,8 @@ export async function passkeyTests() {
       window.asked = [];
       navigator.credentials.get = (options) => {
         window.asked.push(options.mediation ?? "");
-        return options.mediation === "conditional" ? new Promise((_, reject) => options.signal.addEventListener("abort", () => reject(options.signal.reason))) : get(options);
+        return options.mediation === "conditional"
+          ? new Promise((_, reject) => options.signal.addEventListener("abort", () => reject(options.signal.reason))) : get(options);
       };
     });
     const q = await page(context, "/login");

@@ -4,11 +4,15 @@ import { deflateSync } from "node:zlib";
 import { equal, mail, page, test, visitor } from "./kit.mjs";
 import { arrive, owner } from "./inbox.mjs";
 
-/** A PDF of one page of 600 by 400 points. `more`: objects from number 6. @param {string} drawing @param {[string, string][]} more [dictionary, stream] */
+/**
+ * A PDF of one page of 600 by 400 points. `more`: objects from number 6.
+ * @param {string} drawing @param {[string, string][]} more [dictionary, stream]
+ */
 function document_(drawing, more = []) {
   const stream = ([dictionary, text]) => {
     const bytes = deflateSync(text);
-    return Buffer.concat([Buffer.from(`<<${dictionary}/Filter/FlateDecode/Length ${bytes.length}>>stream\n`), bytes, Buffer.from("\nendstream")]);
+    return Buffer.concat([Buffer.from(`<<${dictionary}/Filter/FlateDecode/Length ${bytes.length}>>stream\n`), bytes,
+      Buffer.from("\nendstream")]);
   };
   const objects = ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
     "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 400]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>/ExtGState<</Half<</SMask<</S/Luminosity/G 6 0 R>>>>>>>>>>",
@@ -18,12 +22,15 @@ function document_(drawing, more = []) {
     table += `${String(file.length).padStart(10, "0")} 00000 n \n`;
     file = Buffer.concat([file, Buffer.from(`${i + 1} 0 obj\n`), Buffer.from(object), Buffer.from("\nendobj\n")]);
   }
-  return Buffer.concat([file, Buffer.from(`${table}trailer\n<</Root 1 0 R/Size ${objects.length + 1}>>\nstartxref\n${file.length}\n%%EOF\n`)]);
+  return Buffer.concat([file,
+    Buffer.from(`${table}trailer\n<</Root 1 0 R/Size ${objects.length + 1}>>\nstartxref\n${file.length}\n%%EOF\n`)]);
 }
 
 const plan = document_("1 0 0 rg 0 0 300 400 re f 0 g BT /F 60 Tf 330 300 Td (Plan) Tj ET q /Half gs 0 0 1 rg 300 0 300 200 re f Q",
-  [["/Type/XObject/Subtype/Form/BBox[0 0 600 400]/Group<</S/Transparency/CS/DeviceGray>>", "0.5 g 300 0 150 200 re f 1 g 450 0 150 200 re f"]]);
-const hostile = document_(`[1 1] 0 d 9 w 0 0 m\n${Array.from({ length: 400_000 }, (_, i) => `${i * 7919 % 600} ${i * 104_729 % 400} l`).join("\n")}\nS\n`);
+  [["/Type/XObject/Subtype/Form/BBox[0 0 600 400]/Group<</S/Transparency/CS/DeviceGray>>",
+    "0.5 g 300 0 150 200 re f 1 g 450 0 150 200 re f"]]);
+const hostile = document_(`[1 1] 0 d 9 w 0 0 m\n${Array.from({ length: 400_000 },
+  (_, i) => `${i * 7919 % 600} ${i * 104_729 % 400} l`).join("\n")}\nS\n`);
 
 /** Opens the link of a mail about a PDF, in a page that counts its workers. `adapt` prepares the page. */
 async function opened(link, name, pdf, adapt = async (_) => {}) {
@@ -61,13 +68,16 @@ export async function pdfTests() {
     await ended(p);
     equal((await p.evaluate(() => window.workers.started[0])).endsWith("/pdfpage.js"), true, "script of the worker");
     const seen = () => p.evaluate(() => {
-      const from = document.querySelector(".stage canvas"), { width, height } = from, to = new OffscreenCanvas(width, height).getContext("2d");
+      const from = document.querySelector(".stage canvas"), { width, height } = from,
+        to = new OffscreenCanvas(width, height).getContext("2d");
       to.drawImage(from, 0, 0);
       const near = ([x, y]) => [...to.getImageData(width * x, height * y, 1, 1).data].map((value) => Math.round(value / 16) * 16);
-      const text = to.getImageData(width * 0.55, height * 0.1, width * 0.3, height * 0.2).data.filter((value, i) => i % 4 === 0 && value < 64).length;
+      const text = to.getImageData(width * 0.55, height * 0.1, width * 0.3, height * 0.2).data.filter((value,
+        i) => i % 4 === 0 && value < 64).length;
       return { size: [width, height], colours: [[0.25, 0.5], [0.6, 0.75], [0.9, 0.75], [0.97, 0.1]].map(near), text: text > 1000 };
     });
-    const want = { size: [1400, 934], colours: [[256, 0, 0, 256], [128, 128, 256, 256], [0, 0, 256, 256], [256, 256, 256, 256]], text: true };
+    const want = { size: [1400, 934], colours: [[256, 0, 0, 256], [128, 128, 256, 256], [0, 0, 256, 256], [256, 256, 256, 256]],
+      text: true };
     for (let i = 0; i < 50 && JSON.stringify(await seen()) !== JSON.stringify(want); i++) await p.waitForTimeout(100);
     equal(await seen(), want, "drawing: red, half of blue, blue, white");
   });
@@ -75,7 +85,8 @@ export async function pdfTests() {
   await test("a hostile PDF does not freeze the page", async () => {
     const p = await opened("patient", "slow.pdf", hostile);
     await answers(p, 4000);
-    equal(await p.evaluate(() => window.workers), { started: [await p.evaluate(() => window.workers.started[0])], ended: 0 }, "workers while it is drawn");
+    equal(await p.evaluate(() => window.workers), { started: [await p.evaluate(() => window.workers.started[0])], ended: 0 },
+      "workers while it is drawn");
     await p.getByRole("button", { name: "Close" }).click();
     await ended(p);
     await answers(p, 1000);

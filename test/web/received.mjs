@@ -6,7 +6,8 @@ const transfer = "/transfer/v2";
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
 /** Sends a file to a person. Returns the transfer. */
-const send = async (who, to, subject) => deliver(`${transfer}/reservations`, { token: await access(who), json: { recipients: [{ email: to.email, destinationType: "to" }] } }, subject);
+const send = async (who, to, subject) => deliver(`${transfer}/reservations`,
+  { token: await access(who), json: { recipients: [{ email: to.email, destinationType: "to" }] } }, subject);
 
 /** Delivers a file. Returns the transfer. */
 async function deliver(where, { token: caller, json }, subject) {
@@ -85,7 +86,8 @@ export async function receivedTests() {
     const owner = await person("Keeper");
     const token = await access(owner);
     const { body: mailbox } = await api("PUT", `${transfer}/mailbox`, { token, json: { vanityLink: `keeper${Date.now()}` } });
-    for (const subject of ["First", "Second", "Third"]) await deliver(`${transfer}/public/mailbox/${mailbox.uid}`, { json: { anonSender: "Sam", anonEmail: "sam@example.com" } }, subject);
+    for (const subject of ["First", "Second", "Third"]) await deliver(`${transfer}/public/mailbox/${mailbox.uid}`,
+      { json: { anonSender: "Sam", anonEmail: "sam@example.com" } }, subject);
     const p = await page(await signedIn(owner, phone), "/inbox");
     await p.getByRole("button", { name: /Second/ }).click();
     await p.getByRole("button", { name: "Keep", exact: true }).click();
@@ -121,7 +123,8 @@ export async function receivedTests() {
     for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
     const saved = [];
     p.on("download", (d) => saved.push(d));
-    await Promise.all([p.waitForEvent("download", { predicate: () => saved.length === 2 }), p.locator(".chosen").getByRole("button", { name: "Download" }).click()]);
+    await Promise.all([p.waitForEvent("download", { predicate: () => saved.length === 2 }),
+      p.locator(".chosen").getByRole("button", { name: "Download" }).click()]);
     await p.locator(".chosen").waitFor({ state: "detached" });
     await Promise.all(saved.map((d) => d.path()));
     equal(saved.length, 2, "downloads");

@@ -27,7 +27,8 @@ export async function securityTests() {
     await dialog.getByLabel("Password").fill("not the password");
     await dialog.getByRole("button", { name: "Continue" }).click();
     await dialog.locator(".notice.bad").waitFor();
-    equal((await api("GET", `${identity}/profile/emails`, { token: await access(who) })).body.emails.length, 1, "addresses after a wrong password");
+    equal((await api("GET", `${identity}/profile/emails`, { token: await access(who) })).body.emails.length, 1,
+      "addresses after a wrong password");
     await dialog.getByLabel("Password").fill(who.password);
     await dialog.getByRole("button", { name: "Continue" }).click();
     await p.getByText("Not confirmed").waitFor();
@@ -37,10 +38,12 @@ export async function securityTests() {
 
   await test("security: a session without the second factor asks for a code in place", async () => {
     const who = await person("Titus");
-    const other = (await api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } })).body.token;
+    const other = (await api("POST", `${identity}/auth/login`,
+      { json: { email: who.email, type: "bcrypt", key: who.password } })).body.token;
     const { token } = (await api("POST", `${identity}/auth/access`, { token: other })).body; // another session gets the second factor
     const made = (await api("POST", `${identity}/profile/authenticators`, { token, json: { type: "totp" } })).body;
-    await api("POST", `${identity}/profile/authenticators/${made.uid}/verify`, { token, json: { email: who.email, type: "totp", key: totp(made.key, Date.now() - 30_000) } });
+    await api("POST", `${identity}/profile/authenticators/${made.uid}/verify`,
+      { token, json: { email: who.email, type: "totp", key: totp(made.key, Date.now() - 30_000) } });
     const p = await page(await signedIn(who), "/account");
     await add(p, `second-${who.email}`);
     const dialog = p.getByRole("dialog");
@@ -59,7 +62,8 @@ export async function securityTests() {
     await p.getByText("Not confirmed").waitFor();
     const { link } = await mail(who.email, "/undo/");
     const q = await page(await visitor(), new URL(link).pathname);
-    equal((await api("GET", `${identity}/profile/emails`, { token: await access(who) })).body.emails.length, 2, "addresses after opening the page");
+    equal((await api("GET", `${identity}/profile/emails`, { token: await access(who) })).body.emails.length, 2,
+      "addresses after opening the page");
     await q.getByRole("button", { name: "Sign out everywhere and undo the change" }).click();
     await q.getByRole("heading", { name: "The change was undone" }).waitFor();
     await api("POST", `${identity}/auth/access`, { token: await idToken(who), expect: 401 });

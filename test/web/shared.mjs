@@ -22,7 +22,8 @@ async function send(p, subject) {
 
 /** Begins an upload and leaves it unfinished. Returns the uid and the token of its reservation. */
 async function begin(p, where, name, fill) {
-  const opened = p.waitForResponse((r) => r.request().method() === "POST" && /\/(reservations|mailbox\/\w+)$/.test(new URL(r.url()).pathname));
+  const opened = p.waitForResponse((r) => r.request().method() === "POST"
+    && /\/(reservations|mailbox\/\w+)$/.test(new URL(r.url()).pathname));
   opened.catch(() => {}); // awaited below
   await p.goto(base + where);
   await slow(p, 500_000);
@@ -38,7 +39,8 @@ async function begin(p, where, name, fill) {
 /** Returns all that the browser stores for this origin, in one text. */
 const stored = (p) => p.evaluate(async () => {
   const db = await new Promise((resolve) => { indexedDB.open("consign").onsuccess = (event) => resolve(event.target.result); });
-  const all = (what) => new Promise((resolve) => { db.transaction("uploads").objectStore("uploads")[what]().onsuccess = (event) => resolve(event.target.result); });
+  const all = (what) => new Promise((resolve) => { db.transaction("uploads").objectStore("uploads")[what]()
+    .onsuccess = (event) => resolve(event.target.result); });
   const records = [await all("getAllKeys"), await all("getAll")];
   db.close();
   return JSON.stringify([{ ...sessionStorage }, { ...localStorage }, records]);
@@ -52,7 +54,8 @@ async function knowsNothing(p, words) {
     await p.waitForTimeout(500); // a record would have been read
     equal(await p.locator(".receipt, .item").count(), 0, `receipts and files on ${where}`);
     equal(await p.getByText("You have an upload here").count(), 0, `unfinished uploads on ${where}`);
-    const text = await p.locator("main").textContent() + await p.locator("input, textarea").evaluateAll((all) => all.map((e) => e.value).join(" ")) + await stored(p);
+    const text = await p.locator("main").textContent()
+      + await p.locator("input, textarea").evaluateAll((all) => all.map((e) => e.value).join(" ")) + await stored(p);
     for (const word of words) if (text.includes(word)) throw new Error(`${where} knows ${word}`);
   }
 }
@@ -86,7 +89,8 @@ export async function sharedTests() {
     const left = await begin(p, "/send", "closed-A.bin", (q) => q.getByLabel("Subject").fill("Half-A"));
     await closeBrowser(context);
     p = await page(context, "/");
-    await knowsNothing(await page(context, "/m/demo").then(async (q) => { await signIn(q, bert); return q; }), ["closed-A", "Half-A", left.uid, left.token]);
+    await knowsNothing(await page(context, "/m/demo").then(async (q) => { await signIn(q, bert); return q; }),
+      ["closed-A", "Half-A", left.uid, left.token]);
     await signIn(p, anna); // what Bert's sign-in has removed does not come back
     await knowsNothing(p, ["closed-A", left.uid]);
   });
@@ -111,7 +115,8 @@ export async function sharedTests() {
     await signIn(await page(context, "/"), anna);
     await context.addInitScript(() => { // as when the page is left while the body arrives
       const read = Response.prototype.json;
-      Response.prototype.json = function json() { return this.url.endsWith("/auth/access") ? Promise.reject(new TypeError("cut off")) : read.call(this); };
+      Response.prototype.json = function json() { return this.url.endsWith("/auth/access") ? Promise.reject(new TypeError("cut off"))
+        : read.call(this); };
     });
     const p = await page(context, "/inbox");
     await p.locator(".notice.bad").waitFor();

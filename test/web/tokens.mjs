@@ -60,12 +60,15 @@ export async function tokenTests() {
   });
 
   await test("device: sign in, approve and refuse a program", async () => {
-    const begin = async () => (await (await fetch(`${base}${identity}/device/authorization`, { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) })).json());
+    const begin = async () => (await (await fetch(`${base}${identity}/device/authorization`,
+      { method: "POST", body: new URLSearchParams({ client_id: "consign on build-7" }) })).json());
     const fetched = async (codes) => (await (await fetch(`${base}${identity}/device/token`, {
-      method: "POST", body: new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code: codes.device_code }),
+      method: "POST", body: new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:device_code",
+        device_code: codes.device_code }),
     })).json());
     const who = await person("Devi"), codes = await begin();
-    const p = await page(await visitor(), new URL(codes.verification_uri_complete).pathname + new URL(codes.verification_uri_complete).search);
+    const p = await page(await visitor(), new URL(codes.verification_uri_complete).pathname
+      + new URL(codes.verification_uri_complete).search);
     await p.waitForURL("**/login?next=**");
     await p.getByLabel("Email address").fill(who.email);
     await p.getByLabel("Password", { exact: true }).fill(who.password);
@@ -106,7 +109,8 @@ export async function tokenTests() {
       return told;
     };
     const login = run("login", base);
-    while (!/[A-Z]{4}-[A-Z]{4}/.test(login.err)) await Promise.race([login.code.then(() => { throw new Error(login.err); }), new Promise((resolve) => { setTimeout(resolve, 50); })]);
+    while (!/[A-Z]{4}-[A-Z]{4}/.test(login.err)) await Promise.race([login.code.then(() => { throw new Error(login.err); }),
+      new Promise((resolve) => { setTimeout(resolve, 50); })]);
     const p = await page(await signedIn(who), "/device");
     await p.getByLabel("Code", { exact: true }).fill(/[A-Z]{4}-[A-Z]{4}/.exec(login.err)[0]);
     await p.getByRole("button", { name: "Continue" }).click();
@@ -122,7 +126,8 @@ export async function tokenTests() {
 
   await test("reference: try an operation without a token, and with one", async () => {
     const who = await person("Rea");
-    const made = await api("POST", `${identity}/tokens`, { token: await idToken(who), json: { name: "reference", scopes: ["transfers:read"] }, expect: 201 });
+    const made = await api("POST", `${identity}/tokens`,
+      { token: await idToken(who), json: { name: "reference", scopes: ["transfers:read"] }, expect: 201 });
     const p = await page(await visitor(), "/api/#listTransfers");
     const operation = p.locator("#listTransfers");
     await operation.getByLabel("limit (query)").fill("7");

@@ -72,7 +72,8 @@ export async function transferTests() {
     const after = Date.now(); // the mail with the link also contains the word code
     await q.getByRole("button", { name: "Send me the code" }).click();
     await q.getByText("The code is on its way.").waitFor();
-    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("rec2@example.com", "code", { after })).plain.replace(/^[\s\S]*?text\/plain/, ""))[1];
+    const code = /(?:^|\s)(\d{3}\s?\d{3})(?:\s|$)/m.exec((await mail("rec2@example.com", "code", { after })).plain.replace(
+      /^[\s\S]*?text\/plain/, ""))[1];
     await q.fill("[name=code]", code.replace(/^\d/, (d) => String((Number(d) + 1) % 10)));
     await q.getByRole("button", { name: "Open" }).click();
     await q.getByText("This code is not right").waitFor();
@@ -104,7 +105,8 @@ export async function transferTests() {
       await q.getByRole("heading", { name: "Twice" }).waitFor();
     };
     await open();
-    await q.context().route("**/otk", (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer gone" } }), { times: 1 });
+    await q.context().route("**/otk",
+      (route) => route.continue({ headers: { ...route.request().headers(), authorization: "Bearer gone" } }), { times: 1 });
     await q.getByRole("button", { name: "Download again.bin" }).click();
     await open();
     equal((await download(q, "Download again.bin")).length, 500, "downloaded");
@@ -114,7 +116,8 @@ export async function transferTests() {
     const who = await person("Paul");
     await api("PUT", "/transfer/v2/mailbox", { token: await access(who), json: { vanityLink: "paul.pages" } });
     const arrive = async (i) => {
-      const { body, token } = await api("POST", "/transfer/v2/public/mailbox/paul.pages", { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: `Number ${i}` } });
+      const { body, token } = await api("POST", "/transfer/v2/public/mailbox/paul.pages",
+        { json: { anonSender: "Sam", anonEmail: "sam@example.com", subject: `Number ${i}` } });
       const at = `/transfer/v2/reservations/${body.uid}`;
       await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
       await api("POST", `${at}/confirm`, { token });

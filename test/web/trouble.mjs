@@ -1,7 +1,8 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, held, more, page, person, settle, settled, signedIn, slow, test, unfold, visitor } from "./kit.mjs";
+import { access, api, base, equal, file, held, more, page, person, settle, settled, signedIn, slow, test, unfold,
+  visitor } from "./kit.mjs";
 
 const from = async (p) => {
   await p.fill("[name=anonSender]", "Sam Stranger");
@@ -47,7 +48,8 @@ export async function troubleTests() {
     await q.getByLabel("Name in the link").fill("-");
     await q.getByRole("button", { name: "Save" }).click();
     await q.locator("[aria-invalid=true]").waitFor();
-    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await q.getByLabel("Name in the link").inputValue()], ["Family", "All of us", "-"], "group");
+    equal([await value(q, "Name"), await q.getByLabel("Description").inputValue(), await q.getByLabel("Name in the link").inputValue()],
+      ["Family", "All of us", "-"], "group");
   });
 
   await test("a file that vanishes after “Deliver” stops the delivery", async () => {
@@ -78,7 +80,8 @@ export async function troubleTests() {
     await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.3);
     await p.waitForTimeout(600);
     await p.close();
-    const away = [(r) => r.abort(), (r) => r.fulfill({ status: 503, headers: { "Retry-After": "1" }, json: { error: { code: 503011, message: "", details: [] } } })];
+    const away = [(r) => r.abort(), (r) => r.fulfill({ status: 503, headers: { "Retry-After": "1" },
+      json: { error: { code: 503011, message: "", details: [] } } })];
     await context.route(/\/reservations\/[^/]+$/, (route) => (away.length ? away.shift()(route) : route.continue()));
     p = await page(context, "/m/demo");
     await p.getByText("You have an upload here that is not finished.").waitFor();
@@ -161,7 +164,8 @@ export async function troubleTests() {
       const disk = await navigator.storage.getDirectory(), gone = await disk.getFileHandle("gone.txt", { create: true });
       await disk.removeEntry("gone.txt");
       const own = DataTransferItem.prototype.getAsFileSystemHandle;
-      DataTransferItem.prototype.getAsFileSystemHandle = function handle() { return this.type === "text/x-gone" ? Promise.resolve(gone) : own.call(this); };
+      DataTransferItem.prototype.getAsFileSystemHandle = function handle() { return this.type === "text/x-gone" ? Promise.resolve(gone)
+        : own.call(this); };
       const transfer = new DataTransfer();
       transfer.items.add(new File(["there"], "there.txt"));
       transfer.items.add(new File(["gone"], "gone.txt", { type: "text/x-gone" }));
@@ -233,7 +237,8 @@ export async function troubleTests() {
     const p = await page(await signedIn(await person("Hilde"), { forcedColors: "active" }), "/m/demo");
     await p.setInputFiles("[data-test=files]", file("seen.txt", 10).at);
     await p.getByText("Uploaded, not delivered yet").first().waitFor();
-    const looks = async (what) => [await what.screenshot(), await what.evaluate((e) => { e.style.opacity = "0"; }), await what.screenshot()];
+    const looks = async (what) => [await what.screenshot(), await what.evaluate((e) => { e.style.opacity = "0"; }),
+      await what.screenshot()];
     const [bar, , empty] = await looks(p.locator(".sum progress"));
     if (bar.equals(empty)) throw new Error("the progress is not seen");
     const q = await page(p.context(), "/inbox");

@@ -56,7 +56,8 @@ export async function webhookTests() {
       request.on("end", () => {
         if (request.method === "PUT") sizes.set(request.url, size);
         if (request.method === "MOVE") sizes.set(new URL(String(request.headers.destination)).pathname, sizes.get(request.url));
-        response.writeHead(request.method === "HEAD" && !sizes.has(request.url) ? 404 : 201, { "Content-Length": request.method === "HEAD" ? sizes.get(request.url) ?? 0 : 0 }).end();
+        response.writeHead(request.method === "HEAD" && !sizes.has(request.url) ? 404 : 201,
+          { "Content-Length": request.method === "HEAD" ? sizes.get(request.url) ?? 0 : 0 }).end();
       });
     });
     await new Promise((resolve) => cloud.listen(0, "127.0.0.1", () => resolve(undefined)));

@@ -39,12 +39,15 @@ async function deliver(where, { token, reservation = {}, files, ...details }) {
 const questions = {
   fieldsSchema: {
     type: "object", title: "About the delivery", required: ["kind"],
-    properties: { kind: { type: "string", enum: ["Drawing", "Survey", "Invoice"] }, project: { type: "string" }, due: { type: "string", format: "date" } },
+    properties: { kind: { type: "string", enum: ["Drawing", "Survey", "Invoice"] }, project: { type: "string" },
+      due: { type: "string", format: "date" } },
   },
   uiSchema: {
     "ui:order": ["kind", "project", "due"],
-    kind: { "ui:widget": "select", "ui:title": "What is it?", "ui:options": { enumOptions: ["Drawing", "Survey", "Invoice"].map((v) => ({ value: v, label: v })) } },
-    project: { "ui:widget": "text", "ui:title": "Project", "ui:placeholder": "Harbour bridge", "ui:description": "As it stands on the order", "ui:options": {} },
+    kind: { "ui:widget": "select", "ui:title": "What is it?",
+      "ui:options": { enumOptions: ["Drawing", "Survey", "Invoice"].map((v) => ({ value: v, label: v })) } },
+    project: { "ui:widget": "text", "ui:title": "Project", "ui:placeholder": "Harbour bridge",
+      "ui:description": "As it stands on the order", "ui:options": {} },
     due: { "ui:widget": "date", "ui:title": "Needed by", "ui:options": {} },
   },
 };
@@ -62,40 +65,53 @@ async function build() {
   token = await access(mara);
   const { body: { profile } } = await api("GET", organization, { token });
   await api("PUT", `${organization}/profile`, { token, json: {
-    ...profile, name: "Harbour Engineers", addressLine1: "Quay 7", postCode: "20457", city: "Hamburg", country: "Germany", phoneNumber: "+49 40 555 0170",
+    ...profile, name: "Harbour Engineers", addressLine1: "Quay 7", postCode: "20457", city: "Hamburg", country: "Germany",
+      phoneNumber: "+49 40 555 0170",
     legalNoticeUrl: "https://harbour.example/legal", privacyPolicyUrl: "https://harbour.example/privacy" } });
 
   const boxes = [["mara.lindqvist", "Drawings, surveys, and what the crane sees.", questions], ["ben", "Structural analysis", {}],
-    ["chloe", "Invoices and orders", {}], ["dmitri", "Site supervision", { absent: true, absenceMessage: "I am on site until Monday, 30 November.\nIn a hurry? Ben takes files for me: ben@harbour.example" }]];
+    ["chloe", "Invoices and orders", {}], ["dmitri", "Site supervision",
+      { absent: true, absenceMessage: "I am on site until Monday, 30 November.\nIn a hurry? Ben takes files for me: ben@harbour.example" }]];
   const uids = [];
   for (const [i, who] of [mara, ...colleagues].entries()) {
     if (i > 0) {
-      const invitation = await api("POST", `${organization}/invitations`, { token, json: { address: who.email, roles: ["Service.Transfer.Use", ...(i === 2 ? ["Contract.Read"] : [])] } });
+      const invitation = await api("POST", `${organization}/invitations`,
+        { token, json: { address: who.email, roles: ["Service.Transfer.Use", ...(i === 2 ? ["Contract.Read"] : [])] } });
       await settle(who, await api("POST", `${identity}/invitations/${invitation.body.key}/accept`, { token: await access(who) }));
     }
     const own = await access(who), [vanityLink, slogan, more] = boxes[i];
     uids.push((await api("PUT", `${transfer}/mailbox`, { token: own, json: { vanityLink, slogan, ...more } })).body.uid);
   }
-  const faces = [["#bfe3dc", "#f2c9a8", "#8a4b23", "#1d5c63"], ["#f5d9a8", "#7a4a2b", "#1c1513", "#334e8c"], ["#dcd2f0", "#f3d0b8", "#3b2a24", "#7d3c6d"]];
+  const faces = [["#bfe3dc", "#f2c9a8", "#8a4b23", "#1d5c63"], ["#f5d9a8", "#7a4a2b", "#1c1513", "#334e8c"],
+    ["#dcd2f0", "#f3d0b8", "#3b2a24", "#7d3c6d"]];
   for (const [i, face] of faces.entries()) {
-    await api("PUT", `${identity}/profile/avatar`, { token: await access([mara, ...colleagues][i]), bytes: await portrait(face), type: "image/jpeg" });
+    await api("PUT", `${identity}/profile/avatar`,
+      { token: await access([mara, ...colleagues][i]), bytes: await portrait(face), type: "image/jpeg" });
   }
-  await api("POST", `${transfer}/mailboxgroups`, { token, json: { name: "Site office", description: "Everything about the harbour bridge.", vanityLink: "harbour", mailboxUids: uids } });
+  await api("POST", `${transfer}/mailboxgroups`, { token,
+    json: { name: "Site office", description: "Everything about the harbour bridge.", vanityLink: "harbour", mailboxUids: uids } });
   await api("POST", `${organization}/invitations`, { token, json: { address: "ingrid@harbour.example", roles: ["Service.Transfer.Use"] } });
   return { mara, colleagues, organization, token };
 }
 
 async function correspondence({ mara, colleagues: [ben] }) {
   const token = await access(mara), box = `${transfer}/public/mailbox/mara.lindqvist`;
-  const from = (anonSender, anonEmail, subject, message, files, fields) => deliver(box, { anonSender, anonEmail, subject, message, files, fields });
+  const from = (anonSender, anonEmail, subject, message, files,
+    fields) => deliver(box, { anonSender, anonEmail, subject, message, files, fields });
   await from("Wharf & Sons", "office@wharf.example", "Invoice 2026-118", "", [["Invoice 2026-118.pdf", 84_000]], { kind: "Invoice" });
-  await from("Priya Nair", "priya@survey.example", "Soundings of the basin", "The eastern wall is done; the western one follows on Thursday.",
+  await from("Priya Nair", "priya@survey.example", "Soundings of the basin",
+    "The eastern wall is done; the western one follows on Thursday.",
     [["Soundings east.laz", 2_400_000], ["Report.pdf", 310_000]], { kind: "Survey", project: "Harbour bridge" });
-  await deliver(box, { token: await access(ben), anonSender: "Ben Okafor", anonEmail: ben.email, subject: "Load cases, second run", message: "", files: [["load-cases.xlsx", 96_000]], fields: { kind: "Drawing" } });
-  await from("Sam Stranger", "sam@example.com", "Plans of the bridge", "As agreed on the phone: both sheets and the photographs.\nPlease tell me whether sheet 2 opens.",
-    [["Bridge, sheet 1.pdf", 1_900_000], ["Bridge, sheet 2.pdf", 2_100_000], ["Photographs/crane.jpg", 640_000], ["Photographs/quay.jpg", 580_000]],
+  await deliver(box, { token: await access(ben), anonSender: "Ben Okafor", anonEmail: ben.email, subject: "Load cases, second run",
+    message: "", files: [["load-cases.xlsx", 96_000]], fields: { kind: "Drawing" } });
+  await from("Sam Stranger", "sam@example.com", "Plans of the bridge",
+    "As agreed on the phone: both sheets and the photographs.\nPlease tell me whether sheet 2 opens.",
+    [["Bridge, sheet 1.pdf", 1_900_000], ["Bridge, sheet 2.pdf", 2_100_000], ["Photographs/crane.jpg", 640_000],
+      ["Photographs/quay.jpg", 580_000]],
     { kind: "Drawing", project: "Harbour bridge", due: "2026-12-04" });
-  const sent = (recipients, more) => deliver(`${transfer}/reservations`, { token, reservation: { recipients, ttl: 7, ...more }, files: [["Tender documents.zip", 1_200_000]], subject: "Tender documents", message: "Closing date is the 11th." });
+  const sent = (recipients, more) => deliver(`${transfer}/reservations`,
+    { token, reservation: { recipients, ttl: 7, ...more }, files: [["Tender documents.zip", 1_200_000]], subject: "Tender documents",
+      message: "Closing date is the 11th." });
   const to = (email) => ({ email, destinationType: "to" });
   const coded = await sent([to("lena@bidders.example")], { protection: "recipientAuthentication" });
   await sent([to("tom@bidders.example"), to("uma@bidders.example")], {});

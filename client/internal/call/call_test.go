@@ -120,7 +120,8 @@ func TestAnswers(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{http.StatusNotModified: call.ErrNotModified.Error(), http.StatusTeapot: "GET /p: the server answered 418 I'm a teapot"} {
+	for status, want := range map[int]string{http.StatusNotModified: call.ErrNotModified.Error(),
+		http.StatusTeapot: "GET /p: the server answered 418 I'm a teapot"} {
 		c, _ := server(t, status, "application/json", "")
 		if _, err := call.Do[*answer](t.Context(), c, http.MethodGet, "/p", nil, call.Body{}, nil); err == nil || err.Error() != want {
 			t.Errorf("%d: %v", status, err)

@@ -37,7 +37,8 @@ export async function openLink(consign: Consign, key: string, password?: string)
   const { token } = must(await consign.transfer.POST("/public/transfers/{key}/access", {
     params: { path }, body: password === undefined ? {} : { password },
   }));
-  const transfer = must(await consign.transfer.GET("/public/transfers/{key}", { params: { path }, headers: { Authorization: `Bearer ${token}` } }));
+  const transfer = must(await consign.transfer.GET("/public/transfers/{key}",
+    { params: { path }, headers: { Authorization: `Bearer ${token}` } }));
   return files(transfer.objects ?? [], `${consign.transferURL}/public/transfers/${encodeURIComponent(key)}`, token);
 }
 
@@ -69,5 +70,6 @@ export async function* download(consign: Consign, file: ReceivedFile): AsyncGene
       await pauses.wait(error);
     }
   }
-  if (file.sha256 !== "" && hex(digest.digest()) !== file.sha256) throw new DigestError(`${file.name} has another SHA-256 than the file that was sent`);
+  if (file.sha256 !== "" && hex(digest.digest()) !== file.sha256)
+    throw new DigestError(`${file.name} has another SHA-256 than the file that was sent`);
 }

@@ -23,7 +23,9 @@ export interface ConnectOptions {
   fetch?: typeof fetch;
 }
 
-/** One server. `identity` and `transfer` have all operations of the two APIs, typed. They throw a ConsignError for a status of 400 and more. */
+/**
+ * One server. `identity` and `transfer` have all operations of the two APIs, typed. They throw a ConsignError for a status of 400 and more.
+ */
 export interface Consign {
   readonly identity: Client<identityPaths>;
   readonly transfer: Client<transferPaths>;

@@ -11,7 +11,9 @@ export async function localFile(path: string, name = basename(path)): Promise<So
   return { name, blob: await openAsBlob(path) };
 }
 
-/** Downloads a file to a path: written as PATH.part, checked, synced and renamed. Choose the path yourself: names of senders can be hostile. */
+/**
+ * Downloads a file to a path: written as PATH.part, checked, synced and renamed. Choose the path yourself: names of senders can be hostile.
+ */
 export async function downloadTo(consign: Consign, file: ReceivedFile, path: string): Promise<void> {
   const part = `${path}.part`;
   const target = await open(part, "w");

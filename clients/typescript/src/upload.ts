@@ -58,8 +58,10 @@ export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
   const texts = { ...(d.subject !== undefined && { subject: d.subject }), ...(d.message !== undefined && { message: d.message }) };
   if (d.mailbox !== undefined) {
     const key = d.mailbox;
-    const body = { ...texts, ...(d.senderName !== undefined && { anonSender: d.senderName }), ...(d.senderEmail !== undefined && { anonEmail: d.senderEmail }) };
-    const made = await once(consign, (header) => consign.transfer.POST("/public/mailbox/{key}", { params: { path: { key }, header }, body }));
+    const body = { ...texts, ...(d.senderName !== undefined && { anonSender: d.senderName }),
+      ...(d.senderEmail !== undefined && { anonEmail: d.senderEmail }) };
+    const made = await once(consign, (header) => consign.transfer.POST("/public/mailbox/{key}",
+      { params: { path: { key }, header }, body }));
     response = made.response;
     uid = made.data?.uid ?? "";
   } else {
@@ -108,7 +110,8 @@ export class Upload {
   async attach(sources: Source[]): Promise<void> {
     const objects = sources.map((s, i) => ({ clientId: `f${this.state.objects.length + i}`, name: s.name, intendedSize: s.blob.size }));
     for (let at = 0; at < objects.length; at += 1000) {
-      await repeat(this.consign, () => this.consign.transfer.POST("/reservations/{uid}/objects", { // the server recognizes objects that it has
+      // the server recognizes objects that it has
+      await repeat(this.consign, () => this.consign.transfer.POST("/reservations/{uid}/objects", {
         params: { path: { uid: this.state.uid } }, headers: this.authorization, body: { objects: objects.slice(at, at + 1000) },
       }));
     }
@@ -134,7 +137,8 @@ export class Upload {
   }
 
   private url(i: number): string {
-    return `${this.consign.transferURL}/reservations/${this.state.uid}/objects/${encodeURIComponent(this.state.objects[i]?.clientId ?? "")}/content`;
+    return `${this.consign.transferURL}/reservations/${this.state.uid}/objects/${encodeURIComponent(this.state.objects[i]?.clientId
+      ?? "")}/content`;
   }
 
   private async held(i: number): Promise<number> {
@@ -181,8 +185,10 @@ export class Upload {
         pauses.reset();
         onProgress?.(i, held);
       } catch (error) {
-        if (error instanceof ConsignError && error.code === 400013) throw new ChangedError(`${object.name} has changed since its upload began`);
-        const where = error instanceof ConsignError && error.code === 416001 ? /^bytes \*\/(\d+)$/.exec(error.headers.get("Content-Range") ?? "") : null;
+        if (error instanceof ConsignError
+          && error.code === 400013) throw new ChangedError(`${object.name} has changed since its upload began`);
+        const where = error instanceof ConsignError && error.code === 416001
+          ? /^bytes \*\/(\d+)$/.exec(error.headers.get("Content-Range") ?? "") : null;
         if (!where && !passes(error) && !(error instanceof ConsignError && error.code === 400012)) throw error;
         if (!where || Number(where[1]) <= (held ?? 0)) await pauses.wait(error);
         held = where ? Number(where[1]) : undefined;

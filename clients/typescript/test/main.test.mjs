@@ -26,7 +26,8 @@ function shaky(...methods) {
     if (fails === 0) {
       if (request.method !== "GET" || !answer.body) throw new TypeError("the answer is lost");
       const whole = new Uint8Array(await answer.arrayBuffer());
-      const half = new ReadableStream({ start(c) { c.enqueue(whole.subarray(0, whole.length >> 1)); c.error(new TypeError("terminated")); } });
+      const half = new ReadableStream({ start(c) { c.enqueue(whole.subarray(0,
+        whole.length >> 1)); c.error(new TypeError("terminated")); } });
       return new Response(half, { status: answer.status, headers: answer.headers });
     }
     return answer;
@@ -41,7 +42,8 @@ test("a stranger sends to a mailbox through a network that fails, and the owner 
   const content = randomBytes(3_000_000);
   await writeFile(join(dir, "a.bin"), content);
   const upload = await reserve(stranger, { mailbox: "demo", senderName: "Sam", senderEmail: "sam@example.com", subject: "TypeScript" });
-  await upload.attach([await localFile(join(dir, "a.bin"), "folder/a.bin"), { name: "b.txt", blob: new Blob(["hello"]) }, { name: "empty", blob: new Blob([]) }]);
+  await upload.attach([await localFile(join(dir, "a.bin"), "folder/a.bin"), { name: "b.txt", blob: new Blob(["hello"]) },
+    { name: "empty", blob: new Blob([]) }]);
   const seen = [];
   await upload.send({ chunk: 200_000, onProgress: (file, held) => { if (file === 0) seen.push(held); } });
   assert.ok(network.calls() > 20 && seen.at(-1) === content.length);
@@ -62,7 +64,8 @@ test("a stranger sends to a mailbox through a network that fails, and the owner 
   const parts = [];
   for await (const bytes of download(owner, { ...objects[0] })) parts.push(bytes);
   assert.equal(sum(Buffer.concat(parts)), objects[0].sha256);
-  await assert.rejects(async () => { for await (const _ of download(owner, { ...objects.find((o) => o.size > 0), sha256: sum("other") })); }, { name: "DigestError" });
+  await assert.rejects(async () => { for await (const _ of download(owner,
+    { ...objects.find((o) => o.size > 0), sha256: sum("other") })); }, { name: "DigestError" });
 });
 
 test("an upload continues in another process, unless the file has changed", async () => {
@@ -95,7 +98,8 @@ test("a reservation whose answer is lost is made once", async () => {
     if (made.length === 1) throw new TypeError("the answer is lost");
     return answer;
   };
-  await (await reserve(await connect(url, { fetch: forgetful }), { mailbox: "demo", senderName: "Sam", senderEmail: "sam@example.com" })).cancel();
+  await (await reserve(await connect(url, { fetch: forgetful }),
+    { mailbox: "demo", senderName: "Sam", senderEmail: "sam@example.com" })).cancel();
   assert.equal(made.length, 2);
   assert.equal(made[0], made[1]);
 });
@@ -108,7 +112,8 @@ test("a link with a password, and errors with their codes", async () => {
   const { link } = await upload.confirm();
   const key = new URL(link).pathname.split("/").at(-1);
   const stranger = await connect(url);
-  await assert.rejects(openLink(stranger, key, "wrong"), (e) => e instanceof ConsignError && e.status === 401 && e.code > 401000 && e.requestId !== "");
+  await assert.rejects(openLink(stranger, key, "wrong"),
+    (e) => e instanceof ConsignError && e.status === 401 && e.code > 401000 && e.requestId !== "");
   const [file] = await openLink(stranger, key, "vermilion-42");
   let text = "";
   for await (const bytes of download(stranger, file)) text += Buffer.from(bytes);

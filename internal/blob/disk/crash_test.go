@@ -122,7 +122,8 @@ var work = [][]step{
 		finish("first-aacc", "abc"), extend("second-aacc", "defg", 4), finish("second-aacc", "defg"),
 	},
 	{ // begun again, because what was there was given up
-		stray("again-aacc", "XYZ", true), remove("again-aacc"), forget("again-aacc"), extend("again-aacc", "abcd", 4), finish("again-aacc", "abcd"),
+		stray("again-aacc", "XYZ", true), remove("again-aacc"), forget("again-aacc"), extend("again-aacc", "abcd", 4),
+		finish("again-aacc", "abcd"),
 	},
 	{ // nothing at all
 		extend("empty-bbbb", "", 0), finish("empty-bbbb", ""),

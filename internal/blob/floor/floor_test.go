@@ -27,7 +27,8 @@ type volume struct {
 func (v *volume) measure(string) (free, size int64, err error) { return v.free, 10 * gib, v.err }
 
 func watch(v *volume, bytes int64, percent float64, log io.Writer) *floor.Volume {
-	return floor.New(floor.Options{Dir: "/data", Bytes: bytes, Percent: percent, Measure: v.measure, Log: slog.New(slog.NewTextHandler(log, nil))})
+	return floor.New(floor.Options{Dir: "/data", Bytes: bytes, Percent: percent, Measure: v.measure,
+		Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
 // TestFloorIsTheLesser: of a size and a share of the volume the lesser one is the floor, and neither is none.

@@ -62,7 +62,8 @@ func Parse(storageURL string) (Options, error) {
 		}
 	}
 	o.Endpoint, err = url.Parse(endpoint)
-	if err != nil || o.Endpoint.Scheme != "http" && o.Endpoint.Scheme != "https" || o.Endpoint.Host == "" || o.Endpoint.User != nil || strings.Trim(o.Endpoint.Path, "/") != "" {
+	if err != nil || o.Endpoint.Scheme != "http" && o.Endpoint.Scheme != "https" || o.Endpoint.Host == "" || o.Endpoint.User != nil ||
+		strings.Trim(o.Endpoint.Path, "/") != "" {
 		return Options{}, errors.New("has an endpoint that is not a URL like https://s3.example.com or http://127.0.0.1:9000")
 	}
 	return o, nil

@@ -20,7 +20,8 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %v", test.url, err)
 			continue
 		}
-		if o.Bucket != test.bucket || o.Prefix != test.prefix || o.Endpoint.String() != test.endpoint || o.Region != test.region || o.AccessKey != test.key || o.SecretKey != test.secret {
+		if o.Bucket != test.bucket || o.Prefix != test.prefix || o.Endpoint.String() != test.endpoint || o.Region != test.region ||
+			o.AccessKey != test.key || o.SecretKey != test.secret {
 			t.Errorf("%s: %+v", test.url, o)
 		}
 	}

@@ -168,7 +168,8 @@ func (s *Store) etags(ctx context.Context, key blob.Key, r record) ([]string, er
 				break
 			}
 			if want := len(list) + 1; p.PartNumber != want || p.Size != r.partSize {
-				return nil, fmt.Errorf("%w: part %d of %d bytes found where part %d of %d was expected", errChanged, p.PartNumber, p.Size, want, r.partSize)
+				return nil, fmt.Errorf("%w: part %d of %d bytes found where part %d of %d was expected", errChanged, p.PartNumber, p.Size, want,
+					r.partSize)
 			}
 			etag := strings.Trim(p.ETag, `"`)
 			list = append(list, etag)

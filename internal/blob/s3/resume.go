@@ -83,7 +83,8 @@ func (w *writer) takeUp(ctx context.Context, records []record, offset int64) (bo
 		// A full part may still be in the tail; then it is sent again.
 		begin := r.parts * r.partSize
 		sameUpload := r.upload == last.upload || r.parts == 0
-		if r.kind == kindCutting || !sameUpload || r.partSize != last.partSize || r.parts > whole || offset > r.held || begin+w.partSize < offset {
+		if r.kind == kindCutting || !sameUpload || r.partSize != last.partSize || r.parts > whole || offset > r.held ||
+			begin+w.partSize < offset {
 			continue
 		}
 		w.start, w.settled = begin, r.parts

@@ -37,7 +37,8 @@ func Try(ctx context.Context, o Options) (Trial, error) {
 	if err := checkBucket(ctx, core, o); err != nil {
 		return Trial{}, err
 	}
-	t := trial{core: core, bucket: o.Bucket, name: o.Prefix + trialPrefix + rand.Text(), content: bytes.Repeat([]byte("consign doctor\n"), 100)}
+	t := trial{core: core, bucket: o.Bucket, name: o.Prefix + trialPrefix + rand.Text(),
+		content: bytes.Repeat([]byte("consign doctor\n"), 100)}
 	var result Trial
 	do := func(name string, fn func(context.Context) error) bool {
 		err := fn(ctx)
@@ -108,7 +109,8 @@ func (t trial) multipart(ctx context.Context) (err error) {
 			err = errors.Join(err, fmt.Errorf("abort: %w", abort))
 		}
 	}()
-	_, err = t.core.PutObjectPart(ctx, t.bucket, t.name, upload, 1, bytes.NewReader(t.content), int64(len(t.content)), minio.PutObjectPartOptions{})
+	_, err = t.core.PutObjectPart(ctx, t.bucket, t.name, upload, 1, bytes.NewReader(t.content), int64(len(t.content)),
+		minio.PutObjectPartOptions{})
 	if err != nil {
 		return fmt.Errorf("send a part: %w", err)
 	}

@@ -274,7 +274,8 @@ func again(ctx context.Context, try int) bool {
 func (s *Store) putPart(ctx context.Context, key blob.Key, upload string, number int64, from *spool) (etag string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience+time.Duration(from.size/mebibyte)*time.Second)
 	defer cancel()
-	p, err := s.core.PutObjectPart(ctx, s.bucket, s.objectName(key), upload, int(number), from.reader(from.size), from.size, minio.PutObjectPartOptions{})
+	p, err := s.core.PutObjectPart(ctx, s.bucket, s.objectName(key), upload, int(number), from.reader(from.size), from.size,
+		minio.PutObjectPartOptions{})
 	if err != nil {
 		return "", fmt.Errorf("send part %d: %w", number, err)
 	}

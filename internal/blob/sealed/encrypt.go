@@ -12,9 +12,10 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// Encrypt makes an encrypted copy of a finished segment that is stored in plain, and stores its row. The caller is the only one who encrypts
-// the segment: held wraps what is read, and ends the call by an error when that is no longer true. check gets the SHA-256 of the copy; when it
-// fails, the plain bytes stay the segment's. Encrypt reports whether the segment has plain bytes that DropPlain may delete now.
+// Encrypt makes an encrypted copy of a finished segment that is stored in plain, and stores its row. The caller is the only one who
+// encrypts the segment: held wraps what is read, and ends the call by an error when that is no longer true. check gets the SHA-256 of the
+// copy; when it fails, the plain bytes stay the segment's. Encrypt reports whether the segment has plain bytes that DropPlain may delete
+// now.
 func (s *Store) Encrypt(ctx context.Context, uid id.Segment, held func(io.Reader) io.Reader, check func(sum []byte) error) (bool, error) {
 	plain, err := s.inner.Open(ctx, blob.SegmentKey(uid))
 	if errors.Is(err, blob.ErrNotFound) {

@@ -158,7 +158,8 @@ func TestPowerCut(t *testing.T) {
 		if !errors.Is(err, powercut.ErrCut) {
 			t.Fatalf("cut after %d: %v", n, err)
 		}
-		fates := []powercut.Fate{powercut.Nothing, powercut.NamesOnly, powercut.ContentOnly, powercut.Garbage, powercut.Random(1), powercut.Random(2)}
+		fates := []powercut.Fate{powercut.Nothing, powercut.NamesOnly, powercut.ContentOnly, powercut.Garbage, powercut.Random(1),
+			powercut.Random(2)}
 		for i, fate := range fates {
 			after := &table{rows: map[id.Segment]sealed.Row{}}
 			for o, r := range rows.rows {

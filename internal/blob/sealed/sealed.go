@@ -1,7 +1,7 @@
 // Package sealed encrypts segments before another blob.Store gets them (contract 4.24).
 //
-// Every segment has a random key. The key, sealed, and the layout of the segment are in a row of the database (Rows). Without the row nobody
-// can read the bytes. The encrypted bytes lie under the segment's key with a suffix, so that nobody takes them for plain ones.
+// Every segment has a random key. The key, sealed, and the layout of the segment are in a row of the database (Rows). Without the row
+// nobody can read the bytes. The encrypted bytes lie under the segment's key with a suffix, so that nobody takes them for plain ones.
 //
 // A segment is a sequence of runs. A run is what one Writer has written between two calls of Sync. It is encrypted on its own, with a key
 // derived from the segment's key, a random salt and its offset, and never written again: no nonce is used twice. blocks.go has its
@@ -146,7 +146,8 @@ var errOther = errors.New("another writer has written the segment")
 
 // choose calls plain or encrypted for a key, by the form in which the segment is stored. It asks the database only where the setting, or
 // the error absent of plain, says that the segment is probably encrypted.
-func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, plain func() (T, error), encrypted func(*segment) (T, error)) (T, error) {
+func choose[T any](ctx context.Context, s *Store, key blob.Key, absent error, plain func() (T, error),
+	encrypted func(*segment) (T, error)) (T, error) {
 	uid, err := id.Parse[id.Segment](string(key))
 	if err != nil {
 		return plain()

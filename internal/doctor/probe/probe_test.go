@@ -30,7 +30,8 @@ func TestValid(t *testing.T) {
 	}
 	other := sealer(t, "o")
 	for name, valid := range map[string]bool{
-		"another key": Valid(other, q, now), "too late": Valid(s, q, now.Add(25*time.Hour)), "changed": Valid(s, "1"+q, now), "cut": Valid(s, q[:len(q)-2], now),
+		"another key": Valid(other, q, now), "too late": Valid(s, q, now.Add(25*time.Hour)), "changed": Valid(s, "1"+q, now),
+		"cut":   Valid(s, q[:len(q)-2], now),
 		"empty": Valid(s, "", now), "without a MAC": Valid(s, strings.Repeat("a", 40), now), "long": Valid(s, strings.Repeat("1.", 200), now),
 		"an answer's proof": Valid(s, q[:strings.LastIndexByte(q, '.')]+"."+Proof(s, q), now),
 	} {

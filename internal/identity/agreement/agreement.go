@@ -122,7 +122,8 @@ func (t *Texts) Document(f Facts) pdf.Document {
 		contact = f.ProviderURL
 	}
 	fill := strings.NewReplacer("{product}", f.ProductName, "{provider}", f.ProviderName, "{organization}", o.Name, "{contact}", contact,
-		"{service}", words.words["service."+f.Domain], "{purpose}", strings.ReplaceAll(words.words["purpose."+f.Domain], "{product}", f.ProductName))
+		"{service}", words.words["service."+f.Domain], "{purpose}",
+		strings.ReplaceAll(words.words["purpose."+f.Domain], "{product}", f.ProductName))
 	w := func(name string) string { return fill.Replace(words.words[name]) }
 	labels := []string{w("place"), w("name"), w("signature")}
 	return pdf.Document{

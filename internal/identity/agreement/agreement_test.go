@@ -116,7 +116,8 @@ func checkWords(t *testing.T, locale string, d pdf.Document) {
 	if strings.ContainsAny(all, "{}") {
 		t.Errorf("%s: a placeholder is left", locale)
 	}
-	for _, want := range []string{"Łódź Zoë 株式会社 한국 Ёлка", "Provider & Söhne GmbH", "Consign", "help@provider.example.com", "2026", "2016/679"} {
+	for _, want := range []string{"Łódź Zoë 株式会社 한국 Ёлка", "Provider & Söhne GmbH", "Consign", "help@provider.example.com", "2026",
+		"2016/679"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%s does not name %s", locale, want)
 		}

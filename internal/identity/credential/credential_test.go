@@ -74,7 +74,8 @@ func TestTOTP(t *testing.T) {
 func TestTOTPVectors(t *testing.T) {
 	t.Parallel()
 	secret := []byte("12345678901234567890")
-	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 20000000000: "353130"} {
+	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924",
+		20000000000: "353130"} {
 		if got := credential.TOTPCode(secret, at/30); got != want {
 			t.Errorf("at %d: %s, want %s", at, got, want)
 		}

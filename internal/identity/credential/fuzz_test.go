@@ -36,7 +36,8 @@ func FuzzCodes(f *testing.F) {
 			t.Errorf("%q is accepted for step %d", code, step)
 		}
 		u, err := url.Parse(credential.TOTPURI(secret, issuer, account))
-		if err != nil || u.Scheme != "otpauth" || u.Host != "totp" || u.Query().Get("secret") != credential.TOTPKey(secret) || u.Query().Get("issuer") != issuer {
+		if err != nil || u.Scheme != "otpauth" || u.Host != "totp" || u.Query().Get("secret") != credential.TOTPKey(secret) ||
+			u.Query().Get("issuer") != issuer {
 			t.Errorf("%q, %q: %v, %v", issuer, account, u, err)
 		}
 		credential.HashRecoveryCode([]byte("salt"), code)

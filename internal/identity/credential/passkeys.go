@@ -125,7 +125,8 @@ func PasskeyCreation(rp RelyingParty, owner PasskeyOwner, challenge []byte, have
 // the browser offers all that it has for the party, and verifies the person.
 func PasskeyRequest(rpID string, challenge []byte, allowed []Passkey) (json.RawMessage, error) {
 	o := protocol.PublicKeyCredentialRequestOptions{
-		Challenge: challenge, Timeout: passkeyTimeout, RelyingPartyID: rpID, AllowedCredentials: descriptors(allowed), UserVerification: protocol.VerificationPreferred,
+		Challenge: challenge, Timeout: passkeyTimeout, RelyingPartyID: rpID, AllowedCredentials: descriptors(allowed),
+		UserVerification: protocol.VerificationPreferred,
 	}
 	if len(allowed) == 0 {
 		o.UserVerification = protocol.VerificationRequired

@@ -42,7 +42,8 @@ func TestSignUpToProfile(t *testing.T) {
 	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
 	removeAt := s.Clock.Now().Add(7 * 24 * time.Hour).Format("2006-01-02T15:04:05.000-07:00")
 	if profile.String("name") != "Ann Archer" || profile.String("uid") != claims["sub"] || profile.Value("membership") != nil ||
-		profile.Value("emails.0.primary") != true || profile.Value("emails.0.verified") != false || profile.String("emails.0.removeAt") != strings.Replace(removeAt, "Z", "+00:00", 1) {
+		profile.Value("emails.0.primary") != true || profile.Value("emails.0.verified") != false ||
+		profile.String("emails.0.removeAt") != strings.Replace(removeAt, "Z", "+00:00", 1) {
 		t.Errorf("profile is %s", profile.Body)
 	}
 	mail := s.Mail.Wait(t, "ann.archer@xn--bcher-kva.example", "/confirm/", 1)
@@ -69,18 +70,20 @@ func TestSignUpRefuses(t *testing.T) {
 		body   any
 		detail string
 	}{
-		"nothing":               {map[string]any{}, "address: is required\npassword: is required"},
-		"no address":            {body(map[string]any{"address": nil}), "address: is required"},
-		"wrong types":           {`{"address": 1, "password": ["x"], "name": {}}`, "address"},
-		"no address at all":     {body(map[string]any{"address": "ann"}), "address: is not an email address"},
-		"two ats":               {body(map[string]any{"address": "a@b@example.com"}), "address"},
-		"a space":               {body(map[string]any{"address": "ann archer@example.com"}), "address"},
-		"a name around":         {body(map[string]any{"address": "Ann <ann@example.com>"}), "address"},
-		"quotes":                {body(map[string]any{"address": `"ann"@example.com`}), "address"},
-		"line break":            {body(map[string]any{"address": "ann@example.com\r\nBcc: eve@example.com"}), "address"},
-		"255 bytes":             {body(map[string]any{"address": strings.Repeat("a", 60) + "@" + strings.Repeat(strings.Repeat("b", 60)+".", 4) + "example.com"}), "address"},
-		"11 characters":         {body(map[string]any{"password": "xk7-plumbag"}), "password: needs 12 characters"},
-		"73 bytes":              {body(map[string]any{"password": "xk7-plumbago!" + strings.Repeat("é", 30)}), "password: is longer than 72 bytes"},
+		"nothing":           {map[string]any{}, "address: is required\npassword: is required"},
+		"no address":        {body(map[string]any{"address": nil}), "address: is required"},
+		"wrong types":       {`{"address": 1, "password": ["x"], "name": {}}`, "address"},
+		"no address at all": {body(map[string]any{"address": "ann"}), "address: is not an email address"},
+		"two ats":           {body(map[string]any{"address": "a@b@example.com"}), "address"},
+		"a space":           {body(map[string]any{"address": "ann archer@example.com"}), "address"},
+		"a name around":     {body(map[string]any{"address": "Ann <ann@example.com>"}), "address"},
+		"quotes":            {body(map[string]any{"address": `"ann"@example.com`}), "address"},
+		"line break":        {body(map[string]any{"address": "ann@example.com\r\nBcc: eve@example.com"}), "address"},
+		"255 bytes": {body(map[string]any{"address": strings.Repeat("a", 60) + "@" + strings.Repeat(strings.Repeat("b", 60)+".", 4) +
+			"example.com"}), "address"},
+		"11 characters": {body(map[string]any{"password": "xk7-plumbag"}), "password: needs 12 characters"},
+		"73 bytes": {body(map[string]any{"password": "xk7-plumbago!" + strings.Repeat("é", 30)}),
+			"password: is longer than 72 bytes"},
 		"common":                {body(map[string]any{"password": "password1234"}), "password: is among the most common"},
 		"name with line feed":   {body(map[string]any{"name": "Ann\nArcher"}), "name: contains a control character"},
 		"name of 256 bytes":     {body(map[string]any{"name": strings.Repeat("x", 256)}), "name: is longer than 255 bytes"},
@@ -102,8 +105,10 @@ func TestSignUpRefuses(t *testing.T) {
 	s.Stranger().With("Content-Type", "text/plain").Post(s.Identity+"/signup", "{}").Want(http.StatusUnsupportedMediaType)
 	longest := "ä" + strings.Repeat("x7", 35) // 72 bytes
 	s.Stranger().Post(s.Identity+"/signup", body(map[string]any{"password": longest})).Want(http.StatusOK)
-	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": longest + "y"}).WantError(identity.ErrCredentials)
-	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ANN@example.com", "type": "bcrypt", "key": longest}).Want(http.StatusOK)
+	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": longest + "y"}).WantError(
+		identity.ErrCredentials)
+	s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ANN@example.com", "type": "bcrypt", "key": longest}).Want(
+		http.StatusOK)
 	s.Stranger().Post(s.Identity+"/signup", body(map[string]any{"address": "ANN@EXAMPLE.COM"})).WantError(identity.ErrSignupAddressInUse)
 }
 
@@ -144,7 +149,8 @@ func TestSignupBucket(t *testing.T) {
 		s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "nobody@example.com"}).Want(http.StatusNotFound)
 	}
 	resp := s.Stranger().Post(s.Identity+"/auth/exists", map[string]any{"address": "nobody@example.com"}).WantError(fault.ErrOverloaded)
-	if resp.Header.Get("Retry-After") != "10" || resp.Header.Get("X-RateLimit-Limit") != "20" || resp.Header.Get("X-RateLimit-Remaining") != "0" {
+	if resp.Header.Get("Retry-After") != "10" || resp.Header.Get("X-RateLimit-Limit") != "20" ||
+		resp.Header.Get("X-RateLimit-Remaining") != "0" {
 		t.Errorf("headers are %v", resp.Header)
 	}
 	s.SignUpUnconfirmed("ann@example.com")
@@ -168,7 +174,8 @@ func TestAttackVerificationMails(t *testing.T) {
 			p.Post(s.Identity+"/profile/emails", map[string]any{"address": "x"}).WantError(fault.ErrInvalid) // takes no token
 		}
 	}
-	for _, refused := range []*testkit.Response{add(eve), add(mallory), s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": victim, "password": testkit.Password})} {
+	for _, refused := range []*testkit.Response{add(eve), add(mallory),
+		s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": victim, "password": testkit.Password})} {
 		if refused.WantError(fault.ErrOverloaded); refused.Header.Get("Retry-After") != "4320" {
 			t.Errorf("Retry-After is %q", refused.Header.Get("Retry-After"))
 		}

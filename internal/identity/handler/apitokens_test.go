@@ -47,7 +47,8 @@ func TestAPIToken(t *testing.T) {
 	program.Put(s.Identity+"/profile", map[string]any{}).WantError(token.ErrNoScope)
 
 	list := ann.As(ann.ID).Get(s.Identity + "/tokens").Want(http.StatusOK)
-	if len(list.Value("tokens").([]any)) != 1 || list.String("tokens.0.name") != "Archive" || list.String("tokens.0.lastIp") != "127.0.0.1" || strings.Contains(string(list.Body), "cns_") {
+	if len(list.Value("tokens").([]any)) != 1 || list.String("tokens.0.name") != "Archive" || list.String("tokens.0.lastIp") != "127.0.0.1" ||
+		strings.Contains(string(list.Body), "cns_") {
 		t.Errorf("the list is %s", list.Body)
 	}
 	mailed := s.Mail.Wait(t, "ann@example.com", "API token", 1)
@@ -81,11 +82,13 @@ func TestAPITokenMembers(t *testing.T) {
 		post(body).WantError(fault.ErrInvalid)
 	}
 	ann.As(ann.ID).Do("POST", s.Identity+"/tokens", `{"name":"x","scopes":["everything"]}`).Want(http.StatusUnsupportedMediaType)
-	post(map[string]any{"name": "x", "scopes": []string{"organization:read"}, "organization": id.New[id.Organization]().String()}).WantError(identity.ErrOrganizationNotFound)
+	post(map[string]any{"name": "x", "scopes": []string{"organization:read"}, "organization": id.New[id.Organization]().String()}).WantError(
+		identity.ErrOrganizationNotFound)
 	ann.Post(s.Identity+"/tokens", reading("x")).WantError(token.ErrKind)
 
 	program, _ := apiToken(ann, reading("x"))
-	for _, raw := range []string{program.Access[:len(program.Access)-1] + "_", program.Access + "0", "cns_", "cns_" + strings.Repeat("0", 49), strings.ToUpper(program.Access)} {
+	for _, raw := range []string{program.Access[:len(program.Access)-1] + "_", program.Access + "0", "cns_", "cns_" + strings.Repeat("0", 49),
+		strings.ToUpper(program.Access)} {
 		s.Stranger().As(raw).Get(s.Transfer + "/transfers").WantError(token.ErrInvalid)
 	}
 	s.Clock.Advance(identity.APITokenLifetime)
@@ -93,7 +96,9 @@ func TestAPITokenMembers(t *testing.T) {
 	if err := s.App.Jobs.RunOnce(t.Context(), service.CleanJob); err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, "the token being purged", func() bool { return strings.Contains(string(program.Get(s.Transfer+"/transfers").Body), "401902") })
+	poll.Until(t, "the token being purged", func() bool {
+		return strings.Contains(string(program.Get(s.Transfer+"/transfers").Body), "401902")
+	})
 }
 
 // TestAPITokenNeedsYoungSession: an old session needs the password, and a person with a second factor needs it.
@@ -162,7 +167,8 @@ func TestAPITokenEndsEverywhere(t *testing.T) {
 	first := testkit.New(t)
 	second := testkit.New(t, testkit.Beside(first))
 	ann := first.SignUp("ann@example.com")
-	made := ann.As(ann.ID).Post(first.Identity+"/tokens", map[string]any{"name": "Everything", "scopes": []string{"transfers:read", "transfers:send"}}).Want(http.StatusCreated)
+	made := ann.As(ann.ID).Post(first.Identity+"/tokens",
+		map[string]any{"name": "Everything", "scopes": []string{"transfers:read", "transfers:send"}}).Want(http.StatusCreated)
 	program := second.Stranger().As(made.String("token"))
 	program.Get(second.Transfer + "/transfers").Want(http.StatusOK)
 
@@ -232,7 +238,8 @@ func stalledUpload(t *testing.T, p *testkit.Person, reservation, file string, do
 	poll.Until(t, "the upload beginning", func() bool {
 		var begun bool
 		err := p.Server.App.DB.Pool.QueryRow(t.Context(), `
-			SELECT s.lease_until IS NOT NULL FROM transfer.segments s JOIN transfer.objects o ON o.uid = s.object WHERE o.client_id = $1`, file).Scan(&begun)
+			SELECT s.lease_until IS NOT NULL FROM transfer.segments s JOIN transfer.objects o ON o.uid = s.object
+				WHERE o.client_id = $1`, file).Scan(&begun)
 		return err == nil && begun
 	})
 }
@@ -249,7 +256,8 @@ func TestAPITokenEndsWithMembership(t *testing.T) {
 	acme := r.String("uid")
 	ann := s.SignUp("ann@example.com")
 	before, _ := apiToken(ann, reading("before"))
-	invited := boss.Post(s.Identity+"/organizations/"+acme+"/invitations", map[string]any{"address": "ann@example.com", "roles": []string{"Organization.Admin"}}).Want(http.StatusCreated)
+	invited := boss.Post(s.Identity+"/organizations/"+acme+"/invitations",
+		map[string]any{"address": "ann@example.com", "roles": []string{"Organization.Admin"}}).Want(http.StatusCreated)
 	joined := ann.Post(s.Identity+"/invitations/"+invited.String("key")+"/accept", nil)
 	if raw := bearer(joined); raw != "" {
 		ann.ID = raw
@@ -291,11 +299,13 @@ func TestAPITokensOfOrganization(t *testing.T) {
 	machine, token1 := apiToken(boss, map[string]any{"name": "machine", "scopes": []string{"organization:manage"}, "organization": acme})
 	eve.As(eve.ID).Get(s.Identity + "/tokens?organization=" + acme).WantError(identity.ErrNotMember)
 	eve.As(eve.ID).Delete(s.Identity + "/tokens/" + token1).WantError(identity.ErrAPITokenNotFound)
-	eve.As(eve.ID).Post(s.Identity+"/tokens", map[string]any{"name": "x", "scopes": []string{"organization:read"}, "organization": acme}).WantError(identity.ErrNotMember)
+	eve.As(eve.ID).Post(s.Identity+"/tokens", map[string]any{"name": "x", "scopes": []string{"organization:read"},
+		"organization": acme}).WantError(identity.ErrNotMember)
 	if own := boss.As(boss.ID).Get(s.Identity + "/tokens"); len(own.Value("tokens").([]any)) != 0 {
 		t.Errorf("the person's tokens are %s", own.Body)
 	}
-	machine.Post(s.Identity+"/organizations/"+acme+"/invitations", map[string]any{"address": "new@example.com", "roles": []string{}}).Want(http.StatusCreated)
+	machine.Post(s.Identity+"/organizations/"+acme+"/invitations",
+		map[string]any{"address": "new@example.com", "roles": []string{}}).Want(http.StatusCreated)
 	machine.Do("DELETE", s.Identity+"/organizations/"+acme, nil).Want(http.StatusForbidden)
 	boss.As(boss.ID).Delete(s.Identity + "/tokens/" + token1).Want(http.StatusNoContent)
 }
@@ -348,7 +358,8 @@ func TestAttackSendingTokenReads(t *testing.T) {
 	unknown := s.Transfer + "/transfers/" + id.New[id.Transfer]().String()
 	for scopes, open := range map[string]bool{"transfers:send": false, "transfers:read": false, "transfers:read transfers:send": true} {
 		program, _ := apiToken(ann, map[string]any{"name": "program", "scopes": strings.Fields(scopes)})
-		for _, got := range []*testkit.Response{program.Patch(unknown, map[string]any{"read": true}), program.Post(unknown+"/forward", map[string]any{"recipients": []any{}})} {
+		for _, got := range []*testkit.Response{program.Patch(unknown, map[string]any{"read": true}),
+			program.Post(unknown+"/forward", map[string]any{"recipients": []any{}})} {
 			if refused := got.Number("error.code") == float64(token.ErrScope.Code); refused == open {
 				t.Errorf("%s: %d %s", scopes, got.Status, got.Body)
 			}

@@ -57,12 +57,14 @@ func TestRegisterTOTP(t *testing.T) {
 	other := ann.Login()
 	all := s.Identity + "/profile/authenticators"
 	list := ann.Get(all).Want(http.StatusOK)
-	if len(list.Value("authenticators").([]any)) != 1 || list.Value("authenticators.0.verified") != true || list.Number("authenticators.0.cardinality") != 1 {
+	if len(list.Value("authenticators").([]any)) != 1 || list.Value("authenticators.0.verified") != true ||
+		list.Number("authenticators.0.cardinality") != 1 {
 		t.Errorf("authenticators are %s", list.Body)
 	}
 	resp := ann.Post(all, map[string]any{"type": "totp", "name": "Phone"}).Want(http.StatusCreated)
 	one := all + "/" + resp.String("uid")
-	if resp.Header.Get("Location") != s.URL+one || resp.Value("verified") != false || resp.String("name") != "Phone" || resp.Number("cardinality") != 1 {
+	if resp.Header.Get("Location") != s.URL+one || resp.Value("verified") != false || resp.String("name") != "Phone" ||
+		resp.Number("cardinality") != 1 {
 		t.Errorf("registered %s", resp.Body)
 	}
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(resp.String("dataUri"), "data:image/png;base64,"))
@@ -96,7 +98,8 @@ func TestRegisterTOTP(t *testing.T) {
 	before := claimsOf(t, ann.ID)
 	verified := ann.Post(verify, credentials("ANN@example.com", "totp", code)).Want(http.StatusNoContent)
 	after := claimsOf(t, bearer(verified))
-	if after["authLevel"] != 2.0 || after["sid"] != before["sid"] || after["exp"] != before["exp"] || after["auth_time"] != before["auth_time"] {
+	if after["authLevel"] != 2.0 || after["sid"] != before["sid"] || after["exp"] != before["exp"] ||
+		after["auth_time"] != before["auth_time"] {
 		t.Errorf("from %v to %v", before, after)
 	}
 	for _, p := range []*testkit.Person{ann, other} {
@@ -139,7 +142,8 @@ func TestRegisterRefuses(t *testing.T) {
 	for _, kind := range []string{"sms", "u2f", "TOTP", "x"} {
 		ann.Post(all, map[string]any{"type": kind}).WantError(identity.ErrUnsupportedType)
 	}
-	for _, body := range []map[string]any{{}, {"type": 1}, {"type": nil}, {"type": "totp", "name": "a\nb"}, {"type": "totp", "pubKey": "quiet heron"}, {"type": "recovery", "pubKey": ""}} {
+	for _, body := range []map[string]any{{}, {"type": 1}, {"type": nil}, {"type": "totp", "name": "a\nb"},
+		{"type": "totp", "pubKey": "quiet heron"}, {"type": "recovery", "pubKey": ""}} {
 		ann.Post(all, body).WantError(fault.ErrInvalid)
 	}
 	ann.Post(all, map[string]any{"type": "bcrypt", "pubKey": "quiet-heron-17-lagoon"}).WantError(identity.ErrTypeRegistered)
@@ -162,7 +166,8 @@ func TestRegisterRefuses(t *testing.T) {
 	ann.Post(all, map[string]any{"type": "recovery"}).Want(http.StatusCreated)
 	ann.Refresh()
 
-	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.persons SET federated_issuer = 'https://idp.example.com', federated_subject = uid::text`); err != nil {
+	if _, err := s.App.DB.Pool.Exec(t.Context(),
+		`UPDATE identity.persons SET federated_issuer = 'https://idp.example.com', federated_subject = uid::text`); err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"bcrypt", "totp", "recovery"} {
@@ -199,7 +204,8 @@ func TestRegisterTOTPAgain(t *testing.T) {
 	lost := ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
 	kept := ann.Post(all, map[string]any{"type": "totp"}).Want(http.StatusCreated)
 	ann.Get(all + "/" + lost.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
-	ann.Post(all+"/"+lost.String("uid")+"/verify", credentials("ann@example.com", "totp", codeOf(t, s, lost.String("key")))).WantError(identity.ErrAuthenticatorNotFound)
+	ann.Post(all+"/"+lost.String("uid")+"/verify", credentials("ann@example.com", "totp", codeOf(t, s, lost.String("key")))).WantError(
+		identity.ErrAuthenticatorNotFound)
 	ann.Delete(all + "/" + kept.String("uid")).Want(http.StatusNoContent)
 	ann.Get(s.Identity + "/profile").Want(http.StatusOK) // nothing has changed for access
 	ann.Delete(all + "/" + kept.String("uid")).WantError(identity.ErrAuthenticatorNotFound)
@@ -273,7 +279,8 @@ func TestRecoveryCodes(t *testing.T) {
 	all := s.Identity + "/profile/authenticators"
 	first := ann.Post(all, map[string]any{"type": "recovery", "name": "Paper"}).Want(http.StatusCreated)
 	codes := strings.Fields(first.String("key"))
-	if len(codes) != 10 || len(codes[0]) != 10 || first.Value("verified") != true || first.Number("cardinality") != 10 || first.Value("dataUri") != nil {
+	if len(codes) != 10 || len(codes[0]) != 10 || first.Value("verified") != true || first.Number("cardinality") != 10 ||
+		first.Value("dataUri") != nil {
 		t.Errorf("registered %s", first.Body)
 	}
 	s.Mail.Wait(t, "ann@example.com", "New recovery codes", 1)
@@ -338,7 +345,8 @@ func TestRenameAuthenticator(t *testing.T) {
 	}
 	totp := registerTOTP(t, ann)
 	ann.Put(totp, map[string]any{"name": "Phone"}).Want(http.StatusOK)
-	for _, body := range []map[string]any{{"name": "a\nb"}, {"name": 1}, {"type": "bcrypt"}, {"pubKey": "quiet-heron-17-lagoon", "authKey": testkit.Password}} {
+	for _, body := range []map[string]any{{"name": "a\nb"}, {"name": 1}, {"type": "bcrypt"},
+		{"pubKey": "quiet-heron-17-lagoon", "authKey": testkit.Password}} {
 		ann.Put(totp, body).WantError(fault.ErrInvalid)
 	}
 	s.SignUp("bob@example.com").Put(totp, map[string]any{"name": "Mine"}).WantError(identity.ErrAuthenticatorNotFound)

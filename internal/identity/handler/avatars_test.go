@@ -55,7 +55,8 @@ func TestOrganizationAvatar(t *testing.T) {
 			t.Errorf("the event is %v", event)
 		}
 	}
-	for query, want := range map[string]int{"": 500, "?height=1": 80, "?height=119": 80, "?height=130": 160, "?height=201": 240, "?height=370": 500, "?height=99999": 500} {
+	for query, want := range map[string]int{"": 500, "?height=1": 80, "?height=119": 80, "?height=130": 160, "?height=201": 240,
+		"?height=370": 500, "?height=99999": 500} {
 		if got := size(t, w.amy.Get(path+query).Want(http.StatusOK).Body); got != want {
 			t.Errorf("%s gives %d, want %d", query, got, want)
 		}

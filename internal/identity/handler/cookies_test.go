@@ -66,7 +66,8 @@ func TestSessionCookie(t *testing.T) {
 	page := s.Stranger().With("Sec-Fetch-Site", "same-origin").With("Origin", s.URL)
 	resp := page.As(ann.ID).Post(s.Identity+"/auth/session", nil).Want(http.StatusNoContent)
 	c := sessionCookieOf(resp)
-	if c == nil || c.Value != ann.ID || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 0 || !c.Expires.IsZero() {
+	if c == nil || c.Value != ann.ID || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" ||
+		c.MaxAge != 0 || !c.Expires.IsZero() {
 		t.Fatalf("cookie %+v", c)
 	}
 	stays := sessionCookieOf(page.As(ann.ID).Post(s.Identity+"/auth/session", map[string]any{"stay": true}).Want(http.StatusNoContent))
@@ -82,7 +83,8 @@ func TestSessionCookie(t *testing.T) {
 	if sessionCookieOf(access) != nil || bearer(access) != "" {
 		t.Error("access replaced the ID token without need")
 	}
-	if got := b.post("GET", s.Identity+"/profile", access.String("token")).Want(http.StatusOK).String("emails.0.address"); got != "ann@example.com" {
+	if got := b.post("GET", s.Identity+"/profile", access.String("token")).Want(http.StatusOK).String(
+		"emails.0.address"); got != "ann@example.com" {
 		t.Errorf("signed in as %s", got)
 	}
 	if got := b.post("GET", s.Identity+"/auth", "").Want(http.StatusOK).String("tokens.0.jti"); got != claimsOf(t, ann.ID)["jti"] {
@@ -164,7 +166,8 @@ func TestAttackSessionCookie(t *testing.T) {
 		for header, value := range headers {
 			p = p.With(header, value)
 		}
-		for _, path := range []string{"/auth/access", "/auth/upgrade", "/auth/logout", "/auth/logout?jti=all", "/auth/park?redirect_uri=" + url.QueryEscape(s.URL+"/")} {
+		for _, path := range []string{"/auth/access", "/auth/upgrade", "/auth/logout", "/auth/logout?jti=all",
+			"/auth/park?redirect_uri=" + url.QueryEscape(s.URL+"/")} {
 			if resp := p.Post(s.Identity+path, nil); resp.Status != http.StatusForbidden {
 				t.Errorf("%s: %s answers %d", name, path, resp.Status)
 			}
@@ -368,7 +371,8 @@ func TestSessionCookieOverHTTPS(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	page := s.Stranger().With("Sec-Fetch-Site", "same-origin").With("Origin", "https://localhost:8443").With("Host", "localhost")
 	resp := page.As(ann.ID).Post(s.Identity+"/auth/session", nil).Want(http.StatusNoContent)
-	if set := resp.Header.Get("Set-Cookie"); !strings.HasPrefix(set, "__Host-id=") || !strings.HasSuffix(set, "; Path=/; HttpOnly; Secure; SameSite=Strict") {
+	if set := resp.Header.Get("Set-Cookie"); !strings.HasPrefix(set, "__Host-id=") ||
+		!strings.HasSuffix(set, "; Path=/; HttpOnly; Secure; SameSite=Strict") {
 		t.Errorf("cookie %s", set)
 	}
 	page.With("Cookie", "id="+ann.ID).Post(s.Identity+"/auth/access", nil).WantError(token.ErrMissing)

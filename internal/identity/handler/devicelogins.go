@@ -23,7 +23,8 @@ import (
 var (
 	deviceAuthorizationLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 	deviceTokenLimit         = ratelimit.Limit{Capacity: 120, PerSecond: 4}
-	userCodeBucket           = ratelimit.Bucket{Name: "user-code", Limit: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
+	userCodeBucket           = ratelimit.Bucket{Name: "user-code",
+		Limit: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
 )
 
 // deviceGrant is the grant_type of programs that ask for a session.
@@ -34,8 +35,10 @@ func (h *Handler) deviceRoutes() []httpapi.Route {
 	anyone, access := token.None, token.NeedAccess
 	const one = "/device/{code}"
 	return []httpapi.Route{
-		{Method: "POST", Pattern: "/device/authorization", Auth: anyone, Bucket: httpapi.PerAddress("device-authorization", deviceAuthorizationLimit), Handler: h.beginDeviceLogin},
-		{Method: "POST", Pattern: "/device/token", Auth: anyone, Bucket: httpapi.PerAddress("device-token", deviceTokenLimit), Handler: h.createDeviceToken},
+		{Method: "POST", Pattern: "/device/authorization", Auth: anyone,
+			Bucket: httpapi.PerAddress("device-authorization", deviceAuthorizationLimit), Handler: h.beginDeviceLogin},
+		{Method: "POST", Pattern: "/device/token", Auth: anyone, Bucket: httpapi.PerAddress("device-token", deviceTokenLimit),
+			Handler: h.createDeviceToken},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getDeviceLogin},
 		{Method: "POST", Pattern: one + "/approve", Auth: access, Handler: h.approveDeviceLogin},
 		{Method: "POST", Pattern: one + "/refuse", Auth: access, Handler: h.refuseDeviceLogin},

@@ -33,7 +33,8 @@ func beginDevice(s *testkit.Server) device {
 // poll asks for the tokens, and returns the error of RFC 6749, empty for tokens.
 func (d device) poll() (string, *testkit.Response) {
 	d.Server.T.Helper()
-	got := d.Post(d.Server.Identity+"/device/token", url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {d.code}}.Encode())
+	got := d.Post(d.Server.Identity+"/device/token", url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"},
+		"device_code": {d.code}}.Encode())
 	if got.Status == http.StatusOK {
 		return "", got
 	}
@@ -124,7 +125,8 @@ func TestDeviceRefusals(t *testing.T) {
 	if e != "" {
 		t.Fatalf("approved with the password: %s", got.Body)
 	}
-	s.Stranger().As(got.String("access_token")).Post(s.Identity+"/profile/emails", map[string]any{"address": "x@example.com"}).WantError(identity.ErrSessionNotYoung)
+	s.Stranger().As(got.String("access_token")).Post(s.Identity+"/profile/emails",
+		map[string]any{"address": "x@example.com"}).WantError(identity.ErrSessionNotYoung)
 
 	// A change of the person's rights between approval and request voids the approval.
 	void := beginDevice(s)
@@ -162,7 +164,8 @@ func TestDeviceRaces(t *testing.T) {
 			p = d.At(second)
 		}
 		calls = append(calls, func() (*testkit.Response, error) {
-			return p.Try(t.Context(), "POST", first.Identity+"/device/token", url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {d.code}}.Encode())
+			return p.Try(t.Context(), "POST", first.Identity+"/device/token",
+				url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"}, "device_code": {d.code}}.Encode())
 		})
 	}
 	if got := parallel(t, calls...); got[http.StatusOK] != 1 || got[http.StatusBadRequest] != 9 {

@@ -181,7 +181,8 @@ func TestFederatedDevice(t *testing.T) {
 	s := testkit.New(t, idp.Known())
 	enter := func(cookie string) *testkit.Response {
 		t.Helper()
-		return s.Stranger().With("Cookie", cookie).Post(s.Identity+"/oidc/auth/implicit", map[string]any{"token": idp.Token(s.Clock.Now(), "eva@example.com", nil)}).Want(http.StatusOK)
+		return s.Stranger().With("Cookie", cookie).Post(s.Identity+"/oidc/auth/implicit",
+			map[string]any{"token": idp.Token(s.Clock.Now(), "eva@example.com", nil)}).Want(http.StatusOK)
 	}
 	first := deviceOf(t, enter(""))
 	enter(first)

@@ -31,9 +31,11 @@ func TestDocument(t *testing.T) {
 	if !strings.Contains(incomplete.Details(), "city: is missing") || strings.Contains(incomplete.Details(), "name") {
 		t.Errorf("details are %s", incomplete.Details())
 	}
-	must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{AddressLine1: new("1 High Street"), City: new("London"), Country: new("United Kingdom")}))
+	must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid,
+		identity.OrganizationChange{AddressLine1: new("1 High Street"), City: new("London"), Country: new("United Kingdom")}))
 	file := w.ann.Get(path).Want(http.StatusOK)
-	if file.Header.Get("Content-Type") != "application/pdf" || file.Header.Get("Content-Disposition") != `attachment; filename="data-processing-agreement-skp.pdf"` ||
+	if file.Header.Get("Content-Type") != "application/pdf" ||
+		file.Header.Get("Content-Disposition") != `attachment; filename="data-processing-agreement-skp.pdf"` ||
 		!bytes.HasPrefix(file.Body, []byte("%PDF-")) {
 		t.Errorf("the answer is %v", file.Header)
 	}
@@ -75,7 +77,8 @@ func TestDocumentInEveryLocale(t *testing.T) {
 	must(t, ops.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "spaces"}))
 	seen := map[string]bool{}
 	for _, locale := range i18n.Locales() {
-		must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid, identity.OrganizationChange{Locale: &locale, AddressLine1: new("1"), City: new("X"), Country: new("Y")}))
+		must(t, ops.SetOrganization(t.Context(), testkit.Command, w.acme.uid,
+			identity.OrganizationChange{Locale: &locale, AddressLine1: new("1"), City: new("X"), Country: new("Y")}))
 		file := w.ann.Get(w.acme.path + "/documents?type=dataProcessing&domain=spaces").Want(http.StatusOK)
 		if all := extract(t, file.Body); seen[all] && all != "" {
 			t.Errorf("the document in %s equals that of another locale", locale)

@@ -139,7 +139,8 @@ func (h *Handler) verifying(w http.ResponseWriter, r *http.Request, address stri
 	if err != nil {
 		return work()
 	}
-	parts := []ratelimit.Part{{Bucket: h.verifyAskerBucket, Identifier: asker(r, normalized)}, {Bucket: verifyMailBucket, Identifier: normalized}}
+	parts := []ratelimit.Part{{Bucket: h.verifyAskerBucket, Identifier: asker(r, normalized)},
+		{Bucket: verifyMailBucket, Identifier: normalized}}
 	return h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
 		err := work()
 		return err == nil, err

@@ -31,7 +31,8 @@ func TestConfirmRaisesLevel(t *testing.T) {
 	ann.As(ann.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 	ann.ID = strings.TrimPrefix(resp.Header.Get("Authorization"), "Bearer ")
 	after := claimsOf(t, ann.ID)
-	if after["authLevel"] != 1.0 || after["email_verified"] != true || after["sid"] != before["sid"] || after["auth_time"] != before["auth_time"] {
+	if after["authLevel"] != 1.0 || after["email_verified"] != true || after["sid"] != before["sid"] ||
+		after["auth_time"] != before["auth_time"] {
 		t.Errorf("from %v to %v", before, after)
 	}
 	if life := after["exp"].(float64) - after["iat"].(float64); life != 30*86400 {
@@ -150,7 +151,8 @@ func TestEmails(t *testing.T) {
 	emails := s.Identity + "/profile/emails"
 	resp := ann.Post(emails, map[string]any{"address": "Ann+2@Example.ORG", "primary": true, "verified": true}).Want(http.StatusCreated)
 	removeAt := strings.Replace(s.Clock.Now().Add(7*24*time.Hour).Format("2006-01-02T15:04:05.000-07:00"), "Z", "+00:00", 1)
-	if resp.String("address") != "ann+2@example.org" || resp.Value("primary") != false || resp.Value("verified") != false || resp.String("removeAt") != removeAt {
+	if resp.String("address") != "ann+2@example.org" || resp.Value("primary") != false || resp.Value("verified") != false ||
+		resp.String("removeAt") != removeAt {
 		t.Errorf("the address is %s", resp.Body)
 	}
 	if got := resp.Header.Get("Location"); got != s.URL+emails+"/ann+2@example.org" {
@@ -170,7 +172,8 @@ func TestEmails(t *testing.T) {
 	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
 	ann.Post(second+"/primary", nil).Want(http.StatusNoContent)
 	list := ann.Get(emails).Want(http.StatusOK)
-	if list.String("emails.0.address") != "ann+2@example.org" || list.Value("emails.0.primary") != true || list.Value("emails.0.removeAt") != nil ||
+	if list.String("emails.0.address") != "ann+2@example.org" || list.Value("emails.0.primary") != true ||
+		list.Value("emails.0.removeAt") != nil ||
 		list.Value("emails.1.primary") != false || list.Value("emails.1.verified") != true || len(list.Value("emails").([]any)) != 2 {
 		t.Errorf("addresses are %s", list.Body)
 	}
@@ -180,12 +183,14 @@ func TestEmails(t *testing.T) {
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrCredentials)
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann+2@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)
 
-	for _, call := range []func(path string) *testkit.Response{ann.Delete, func(path string) *testkit.Response { return ann.Post(path+"/primary", nil) }} {
+	for _, call := range []func(path string) *testkit.Response{ann.Delete,
+		func(path string) *testkit.Response { return ann.Post(path+"/primary", nil) }} {
 		call(emails + "/bob@example.com").WantError(identity.ErrForeignAddress)
 		call(emails + "/nobody@example.com").WantError(identity.ErrAddressNotFound)
 		call(emails + "/nonsense").WantError(identity.ErrAddressNotFound)
 	}
-	for _, body := range []map[string]any{{}, {"address": nil}, {"address": 1}, {"address": ""}, {"address": "x"}, {"address": "a@b@example.com"}} {
+	for _, body := range []map[string]any{{}, {"address": nil}, {"address": 1}, {"address": ""}, {"address": "x"},
+		{"address": "a@b@example.com"}} {
 		ann.With("Content-Type", "application/json").Post(emails, body).WantError(fault.ErrInvalid)
 	}
 	refused := ann.Post(emails, map[string]any{"address": "BOB@example.com"}).WantError(identity.ErrAddressInUse)
@@ -219,7 +224,8 @@ func TestTenAddresses(t *testing.T) {
 		})
 	}
 	statuses := parallel(t, calls...)
-	if n := len(ann.Get(emails).Value("emails").([]any)); statuses[http.StatusCreated] != 9 || statuses[http.StatusForbidden] != 21 || n != 10 {
+	if n := len(ann.Get(emails).Value("emails").([]any)); statuses[http.StatusCreated] != 9 || statuses[http.StatusForbidden] != 21 ||
+		n != 10 {
 		t.Errorf("answers are %v, %d are there", statuses, n)
 	}
 	ann.Post(emails, map[string]any{"address": "more@example.org"}).WantError(identity.ErrTooManyAddresses)
@@ -313,7 +319,8 @@ func TestAddressGoesToVerifier(t *testing.T) {
 	theirs := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1).Key(t, "/confirm/")
 	mine := addEmail(t, ann, "ann@example.org")
 	confirm(ann, mine).Want(http.StatusNoContent)
-	poll.Until(t, "the end of who had not proved it", func() bool { return mallory.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
+	poll.Until(t, "the end of who had not proved it",
+		func() bool { return mallory.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	mallory.As(mallory.ID).Post(s.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 	confirm(ann, theirs).WantError(identity.ErrKeyNotFound)
 	s.Stranger().Post(s.Identity+"/auth/login", credentials("ann@example.org", "bcrypt", testkit.Password)).Want(http.StatusOK)

@@ -135,7 +135,8 @@ func (h *Handler) assets(e service.Environment) []assetResponse {
 	}
 	if theme := e.Organization.Theme; !theme.IsZero() {
 		version := url.QueryEscape(strings.ReplaceAll(theme.PrimaryColor+theme.BackgroundColor, "#", ""))
-		list = append(list, assetResponse{Type: "theme", URL: h.hosts.URL(e.Host, h.base+"/assets/theme?v="+version), MediaType: "application/json"})
+		list = append(list, assetResponse{Type: "theme", URL: h.hosts.URL(e.Host, h.base+"/assets/theme?v="+version),
+			MediaType: "application/json"})
 	}
 	return list
 }

@@ -39,7 +39,8 @@ func TestHeadOfEvents(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: 10 * time.Second} // the kit's own knows only what api describes
+	// the kit's own knows only what api describes
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}, Timeout: 10 * time.Second}
 	ask := func(method, path string) (status int, contentType string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, s.URL+s.Identity+path, nil)
 		if err != nil {
@@ -71,7 +72,8 @@ func firstEvent(t testing.TB, p *testkit.Person) map[string]any {
 func lastEvent(t testing.TB, p *testkit.Person) map[string]any {
 	t.Helper()
 	var n int
-	if err := p.Server.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE person = $1`, uid(t, p.ID).UUID).Scan(&n); err != nil {
+	if err := p.Server.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE person = $1`,
+		uid(t, p.ID).UUID).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	list := feed(t, p, n)

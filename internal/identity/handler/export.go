@@ -1,3 +1,5 @@
+// Handlers of the export of a person's data.
+
 package handler
 
 import (
@@ -26,7 +28,8 @@ type exports struct {
 }
 
 // errExporting is the refusal of a parallel export.
-var errExporting = fault.ErrOverloaded.With("an export of the same data is in progress; wait until it has ended").WithRetryAfter(10 * time.Second)
+var errExporting = fault.ErrOverloaded.With("an export of the same data is in progress; wait until it has ended").WithRetryAfter(
+	10 * time.Second)
 
 // begin starts the person's only export. ok is false while another one runs. Otherwise the caller calls end when done.
 func (e *exports) begin(p id.Person) (end func(), ok bool) {

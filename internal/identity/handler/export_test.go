@@ -37,7 +37,8 @@ func unzip(t testing.TB, raw []byte) map[string][]byte {
 func send(t testing.TB, s *testkit.Server, p *testkit.Person, to, subject string) string {
 	t.Helper()
 	at := s.Transfer + "/reservations"
-	opened := p.Post(at, map[string]any{"recipients": []map[string]any{{"email": to, "destinationType": "to"}}, "subject": subject}).Want(http.StatusCreated)
+	opened := p.Post(at, map[string]any{"recipients": []map[string]any{{"email": to, "destinationType": "to"}}, "subject": subject}).Want(
+		http.StatusCreated)
 	at += "/" + opened.String("uid")
 	p.Post(at+"/objects", map[string]any{"clientId": "a", "name": "a.txt", "intendedSize": 3}).Want(http.StatusCreated)
 	p.With("Content-Type", "application/octet-stream").Put(at+"/objects/a/content", "abc").Want(http.StatusOK)
@@ -53,12 +54,15 @@ func TestExportProfile(t *testing.T) {
 	ann.Put(s.Identity+"/profile", map[string]any{"name": "Ann"}).Want(http.StatusOK)
 	ann.With("Content-Type", "image/jpeg").Put(s.Identity+"/profile/avatar", jpegOf(t, 300, 300)).Want(http.StatusOK)
 	mailbox := ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann-files", "maxFiles": 7}).Want(http.StatusCreated)
-	ann.Post(s.Transfer+"/mailboxgroups", map[string]any{"name": "Office", "mailboxUids": []string{mailbox.String("uid")}}).Want(http.StatusCreated)
+	ann.Post(s.Transfer+"/mailboxgroups", map[string]any{"name": "Office", "mailboxUids": []string{mailbox.String("uid")}}).Want(
+		http.StatusCreated)
 	sent := send(t, s, ann, "bob@example.com", "Plans")
 	received := send(t, s, w.bob, "ann@example.com", "Answer")
 	withTwoFactors(t, s, ann)
-	program := ann.As(ann.ID).Post(s.Identity+"/tokens", map[string]any{"name": "nightly", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
-	hook := ann.Post(s.Identity+"/webhooks", map[string]any{"url": "https://hooks.example.com/a", "events": []string{"TRANSFER_RECEIVED"}}).Want(http.StatusCreated)
+	program := ann.As(ann.ID).Post(s.Identity+"/tokens",
+		map[string]any{"name": "nightly", "scopes": []string{"transfers:read"}}).Want(http.StatusCreated)
+	hook := ann.Post(s.Identity+"/webhooks", map[string]any{"url": "https://hooks.example.com/a",
+		"events": []string{"TRANSFER_RECEIVED"}}).Want(http.StatusCreated)
 
 	resp := ann.Get(path).Want(http.StatusOK)
 	if got := resp.Header.Get("Content-Type"); got != "application/zip" {
@@ -94,16 +98,20 @@ func TestExportProfile(t *testing.T) {
 		Audit []struct{ Action, From string }
 	}
 	must(t, json.Unmarshal(files["export.json"], &out))
-	if out.Name != "Ann" || out.Emails[0].Address != "ann@example.com" || out.Membership.Name != "Acme" || len(out.Authenticators) != 2 || len(out.Sessions) == 0 ||
-		out.Mailbox.VanityLink != "ann-files" || out.Mailbox.MaxFiles != 7 || len(out.Groups) != 1 || out.Groups[0].Name != "Office" || len(out.KnownClients) == 0 {
+	if out.Name != "Ann" || out.Emails[0].Address != "ann@example.com" || out.Membership.Name != "Acme" || len(out.Authenticators) != 2 ||
+		len(out.Sessions) == 0 ||
+		out.Mailbox.VanityLink != "ann-files" || out.Mailbox.MaxFiles != 7 || len(out.Groups) != 1 || out.Groups[0].Name != "Office" ||
+		len(out.KnownClients) == 0 {
 		t.Errorf("exported %s", files["export.json"])
 	}
 	if len(out.APITokens) != 1 || out.APITokens[0].Name != "nightly" || len(out.APITokens[0].Scopes) != 1 ||
 		len(out.Webhooks) != 1 || out.Webhooks[0].URL != "https://hooks.example.com/a" {
 		t.Errorf("the API tokens and webhooks are %+v, %+v", out.APITokens, out.Webhooks)
 	}
-	if len(out.Transfers) != 2 || out.Transfers[0].UID != received || out.Transfers[0].Sent || out.Transfers[0].SenderEmail != "bob@example.com" ||
-		out.Transfers[1].UID != sent || !out.Transfers[1].Sent || out.Transfers[1].Recipients[0] != "bob@example.com" || out.Transfers[1].Objects[0].Name != "a.txt" {
+	if len(out.Transfers) != 2 || out.Transfers[0].UID != received || out.Transfers[0].Sent ||
+		out.Transfers[0].SenderEmail != "bob@example.com" ||
+		out.Transfers[1].UID != sent || !out.Transfers[1].Sent || out.Transfers[1].Recipients[0] != "bob@example.com" ||
+		out.Transfers[1].Objects[0].Name != "a.txt" {
 		t.Errorf("the transfers are %+v", out.Transfers)
 	}
 	actions := map[string]bool{}
@@ -155,7 +163,8 @@ func TestExportStreams(t *testing.T) {
 	ann, path := s.SignUp("ann@example.com"), s.Identity+"/profile/export"
 	for range 10 { // a statement may last 10 s
 		_, err := s.App.DB.Pool.Exec(t.Context(), `INSERT INTO audit (at, kind, actor, action, object, target, user_agent, details)
-			SELECT now(), 'person', $1, 'mailbox.update', gen_random_uuid()::text, $1, '', jsonb_build_object('x', gen_random_uuid(), 'y', gen_random_uuid(), 'z', gen_random_uuid())
+			SELECT now(), 'person', $1, 'mailbox.update', gen_random_uuid()::text, $1, '', jsonb_build_object('x', gen_random_uuid(), 'y',
+				gen_random_uuid(), 'z', gen_random_uuid())
 			FROM generate_series(1, 10000)`, uid(t, ann.ID))
 		must(t, err)
 	}

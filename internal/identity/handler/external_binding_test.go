@@ -28,7 +28,8 @@ const (
 // postElsewhere posts the form with a Cookie header, from a browser that did not begin the login.
 func (l attempt) postElsewhere(email, cookie string) elsewhere {
 	l.a.T.Helper()
-	resp := l.a.browser().With("Cookie", cookie).Post(l.a.Identity+"/oidc/auth/form", formOf("state", l.state, "id_token", l.token(email, nil)).Encode())
+	resp := l.a.browser().With("Cookie", cookie).Post(l.a.Identity+"/oidc/auth/form",
+		formOf("state", l.state, "id_token", l.token(email, nil)).Encode())
 	resp.Want(http.StatusSeeOther)
 	page := elsewhere{l.a.Stranger().With("Sec-Fetch-Site", "same-origin").With("Origin", l.a.URL), resp.Header.Get("Location")}
 	for _, c := range (&http.Response{Header: resp.Header}).Cookies() {
@@ -66,7 +67,8 @@ func TestAttackFederatedSession(t *testing.T) {
 		}
 		attack.claim().WantError(identity.ErrExternalPending)
 		waiting := victim.Get(a.Identity + confirmationPath).Want(http.StatusOK)
-		if waiting.String("address") != "victim@example.com" || waiting.String("host") != a.Config.PublicURL.Hostname() || waiting.Value("organization") != nil {
+		if waiting.String("address") != "victim@example.com" || waiting.String("host") != a.Config.PublicURL.Hostname() ||
+			waiting.Value("organization") != nil {
 			t.Errorf("the page shows %s", waiting.Body)
 		}
 		victim.Delete(a.Identity + confirmationPath).Want(http.StatusNoContent) // this was not me
@@ -86,10 +88,12 @@ func TestAttackConfirmation(t *testing.T) {
 		{"POST", "cross-site", "https://evil.example"}, {"POST", "same-site", "http://evil.localhost"}, {"POST", "same-origin", "null"},
 		{"POST", "cross-site", "null"}, {"DELETE", "cross-site", "https://evil.example"}, {"GET", "cross-site", "https://evil.example"},
 	} {
-		victim.With("Sec-Fetch-Site", r.site).With("Origin", r.origin).Do(r.method, a.Identity+confirmationPath, nil).WantError(token.ErrCrossOrigin)
+		victim.With("Sec-Fetch-Site", r.site).With("Origin", r.origin).Do(r.method, a.Identity+confirmationPath,
+			nil).WantError(token.ErrCrossOrigin)
 	}
 	page := a.Stranger().With("Sec-Fetch-Site", "same-origin").With("Origin", a.URL)
-	for _, cookie := range []string{"", "confirmation=", "confirmation=Zk3vN0p8Qm1sXy7tRb2wLg", a.cookies[login.state], "confirmation=" + login.state} {
+	for _, cookie := range []string{"", "confirmation=", "confirmation=Zk3vN0p8Qm1sXy7tRb2wLg", a.cookies[login.state],
+		"confirmation=" + login.state} {
 		page.With("Cookie", cookie).Post(a.Identity+confirmationPath, nil).WantError(identity.ErrConfirmation)
 	}
 	login.claim().WantError(identity.ErrExternalPending)
@@ -169,7 +173,8 @@ func TestAttackFederatedHost(t *testing.T) {
 	for _, host := range []string{"evil.example.org", "retired.example.org", "bank.example.org", "unknown.example.org"} {
 		for _, target := range []string{"retired.example.org", "bank.example.org"} { // inactive ones are no targets
 			if target != host || host == "retired.example.org" {
-				a.Stranger().With("Host", host).Post(a.Identity+"/oidc/auth", map[string]any{"redirectUrl": "https://" + target + a.port + "/steal"}).WantError(identity.ErrRedirectURI)
+				a.Stranger().With("Host", host).Post(a.Identity+"/oidc/auth",
+					map[string]any{"redirectUrl": "https://" + target + a.port + "/steal"}).WantError(identity.ErrRedirectURI)
 			}
 		}
 	}
@@ -227,7 +232,8 @@ func TestOwnHostAsksNothing(t *testing.T) {
 	}
 	moved, _ := a.registerAt("bank.example.org", target)
 	must(t, a.App.Identity.SetHostname(t.Context(), testkit.Command, a.bank, "new.example.org"))
-	a.form(formOf("state", moved.state, "id_token", moved.token("victim@example.com", nil))).WantError(identity.ErrExternalState) // the target is inactive now
+	// the target is inactive now
+	a.form(formOf("state", moved.state, "id_token", moved.token("victim@example.com", nil))).WantError(identity.ErrExternalState)
 }
 
 // TestClaimInParallel: of eight pickups of a confirmed login one succeeds.
@@ -249,19 +255,23 @@ func TestPreflightCookie(t *testing.T) {
 	idp := testkit.NewIDP(t)
 	begin := func(s *testkit.Server) *http.Cookie {
 		t.Helper()
-		resp := s.Stranger().With("X-Forwarded-Proto", "https").Post(s.Identity+"/oidc/auth", map[string]any{"redirectUrl": s.Config.PublicURL.String() + "/"}).Want(http.StatusOK)
-		all := slices.DeleteFunc((&http.Response{Header: resp.Header}).Cookies(), func(c *http.Cookie) bool { return c.MaxAge < 0 || len(c.Value) != len(resp.String("state")) })
+		resp := s.Stranger().With("X-Forwarded-Proto", "https").Post(s.Identity+"/oidc/auth",
+			map[string]any{"redirectUrl": s.Config.PublicURL.String() + "/"}).Want(http.StatusOK)
+		all := slices.DeleteFunc((&http.Response{Header: resp.Header}).Cookies(),
+			func(c *http.Cookie) bool { return c.MaxAge < 0 || len(c.Value) != len(resp.String("state")) })
 		if len(all) != 1 {
 			t.Fatalf("the cookies are %v", (&http.Response{Header: resp.Header}).Cookies())
 		}
 		return all[0]
 	}
 	plain := begin(testkit.New(t, idp.Known()))
-	if plain.Name != "preflight" || plain.Secure || !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode || plain.Path != "/" || plain.Domain != "" {
+	if plain.Name != "preflight" || plain.Secure || !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode || plain.Path != "/" ||
+		plain.Domain != "" {
 		t.Errorf("on http://localhost the cookie is %v", plain)
 	}
 	secure := begin(testkit.New(t, idp.Known(), testkit.PublicURL("https://consign.example.org"), testkit.Env("CONSIGN_REQUIRE_HTTPS", "off")))
-	if secure.Name != "__Host-preflight" || !secure.Secure || !secure.HttpOnly || secure.SameSite != http.SameSiteNoneMode || secure.Path != "/" || secure.Domain != "" {
+	if secure.Name != "__Host-preflight" || !secure.Secure || !secure.HttpOnly || secure.SameSite != http.SameSiteNoneMode ||
+		secure.Path != "/" || secure.Domain != "" {
 		t.Errorf("on https the cookie is %v", secure)
 	}
 }
@@ -272,7 +282,8 @@ func TestExternalLogoutIssuer(t *testing.T) {
 	a := newFederatedServer(t)
 	eva := a.login("eva@example.com", map[string]any{"sid": "s-1"})
 	pending := a.register("/")
-	wantRedirect(t, a.form(formOf("state", pending.state, "session_state", "s-1", "id_token", pending.token("eva@example.com", nil))), a.URL+"/")
+	wantRedirect(t, a.form(formOf("state", pending.state, "session_state", "s-1", "id_token", pending.token("eva@example.com", nil))),
+		a.URL+"/")
 	for _, iss := range []string{"https://evil.example", a.idp.Issuer + "/", "x"} {
 		a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1&iss=" + url.QueryEscape(iss)).Want(http.StatusOK)
 		eva.Refresh()

@@ -109,11 +109,13 @@ func TestFormPost(t *testing.T) {
 	// A header holds ASCII: what else an address has is sent as browsers would write it.
 	foreign := a.register("/größe?q=ü#ä")
 	wantRedirect(t, a.form(formOf("state", foreign.state, "error", "x")), a.URL+"/gr%C3%B6%C3%9Fe?q=%c3%bc&error=x#%C3%A4")
-	wantRedirect(t, a.form(formOf("state", foreign.state, "id_token", foreign.token("eva@example.com", nil))), a.URL+"/gr%c3%b6%c3%9fe?q=%c3%bc#%c3%a4")
+	wantRedirect(t, a.form(formOf("state", foreign.state, "id_token", foreign.token("eva@example.com", nil))),
+		a.URL+"/gr%c3%b6%c3%9fe?q=%c3%bc#%c3%a4")
 
 	// The name of the first login stays without user at the second one.
 	again := a.register("/login")
-	wantRedirect(t, a.form(formOf("state", again.state, "id_token", again.token("eva@example.com", map[string]any{"name": nil}))), a.URL+"/login")
+	wantRedirect(t, a.form(formOf("state", again.state, "id_token", again.token("eva@example.com", map[string]any{"name": nil}))),
+		a.URL+"/login")
 	if p := a.personOf(eva.Email, again.claim()); uid(t, p.ID) != uid(t, eva.ID) || p.Get(a.Identity+"/profile").String("name") != "Eva Moss" {
 		t.Error("the second login is another person, or has lost the name")
 	}
@@ -150,11 +152,13 @@ func TestFormPostRefusals(t *testing.T) {
 		"garbage":             {formOf("id_token", "garbage"), "invalid_token"},
 		"wrong nonce":         {formOf("id_token", login.token("eva@example.com", map[string]any{"nonce": "other"})), "invalid_token"},
 		"no nonce":            {formOf("id_token", login.token("eva@example.com", map[string]any{"nonce": nil})), "invalid_token"},
-		"expired":             {formOf("id_token", login.token("eva@example.com", map[string]any{"exp": a.Clock.Now().Add(-time.Minute).Unix()})), "invalid_token"},
-		"wrong audience":      {formOf("id_token", login.token("eva@example.com", map[string]any{"aud": "other"})), "invalid_token"},
-		"no address":          {formOf("id_token", login.token("eva@example.com", map[string]any{"email": nil})), "invalid_token"},
-		"unverified":          {formOf("id_token", login.token("eva@example.com", map[string]any{"email_verified": "false"})), "email_not_verified"},
-		"somebody's address":  {formOf("id_token", login.token("ann@example.com", nil)), "email_in_use"},
+		"expired": {formOf("id_token", login.token("eva@example.com", map[string]any{"exp": a.Clock.Now().Add(-time.Minute).Unix()})),
+			"invalid_token"},
+		"wrong audience": {formOf("id_token", login.token("eva@example.com", map[string]any{"aud": "other"})), "invalid_token"},
+		"no address":     {formOf("id_token", login.token("eva@example.com", map[string]any{"email": nil})), "invalid_token"},
+		"unverified": {formOf("id_token", login.token("eva@example.com", map[string]any{"email_verified": "false"})),
+			"email_not_verified"},
+		"somebody's address": {formOf("id_token", login.token("ann@example.com", nil)), "email_in_use"},
 	} {
 		t.Log(name)
 		c.form.Set("state", login.state)
@@ -182,8 +186,9 @@ func TestFormPostRedirects(t *testing.T) {
 	for target, ok := range map[string]bool{
 		a.URL + "/login": true, "https://app.example.net/back?x=y": true, "https://localhost:" + port + "/": true,
 		"": false, "/login": false, "http://app.example.net/": false, "https://app.example.net:8443/": false, "https://evil.example/": false,
-		"http://localhost:1/": false, "https://me@app.example.net/": false, "javascript:alert(1)": false, "https://app.example.net\\@evil.example/": false,
-		"https://app.example.net.evil.example/": false, "//app.example.net/": false,
+		"http://localhost:1/": false, "https://me@app.example.net/": false, "javascript:alert(1)": false,
+		"https://app.example.net\\@evil.example/": false,
+		"https://app.example.net.evil.example/":   false, "//app.example.net/": false,
 	} {
 		resp := a.Stranger().Post(a.Identity+"/oidc/auth", map[string]any{"redirectUrl": target})
 		if want := map[bool]int{true: http.StatusOK, false: http.StatusBadRequest}[ok]; resp.Status != want {

@@ -127,7 +127,8 @@ func TestCode(t *testing.T) {
 	a.exchange(used, verifier).WantError(identity.ErrExternalCode)
 	a.personOf("eva@example.com", a.exchange(code(nil), verifier)) // the nonce may miss
 	a.exchange(code(nil), "another-verifier-another-verifier-another-verif").WantError(identity.ErrExternalCode)
-	a.exchange(a.idp.Code(verifier, "https://elsewhere.example", a.token("eva@example.com", nil)), verifier).WantError(identity.ErrExternalCode)
+	a.exchange(a.idp.Code(verifier, "https://elsewhere.example", a.token("eva@example.com", nil)),
+		verifier).WantError(identity.ErrExternalCode)
 	a.exchange("unknown", verifier).WantError(identity.ErrExternalCode)
 	a.exchange(code(map[string]any{"nonce": "another"}), verifier).WantError(identity.ErrExternalProvider)
 	a.exchange(code(map[string]any{"aud": "another"}), verifier).WantError(identity.ErrExternalProvider)

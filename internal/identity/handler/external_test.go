@@ -58,7 +58,8 @@ func (a federatedServer) personOf(email string, r *testkit.Response) *testkit.Pe
 func TestExternalFirstLogin(t *testing.T) {
 	t.Parallel()
 	a := newFederatedServer(t)
-	resp := a.Stranger().With("Accept-Language", "de").Post(a.Identity+"/oidc/auth/implicit", map[string]any{"token": a.token("Eva@Example.com", nil)})
+	resp := a.Stranger().With("Accept-Language", "de").Post(a.Identity+"/oidc/auth/implicit",
+		map[string]any{"token": a.token("Eva@Example.com", nil)})
 	eva := a.personOf("eva@example.com", resp)
 	claims := claimsOf(t, eva.ID)
 	if claims["authLevel"] != 1.0 || claims["email"] != "eva@example.com" || claims["email_verified"] != true || claims["scope"] != "idtoken" {
@@ -83,7 +84,8 @@ func TestExternalFirstLogin(t *testing.T) {
 	login := map[string]any{"email": eva.Email, "type": "bcrypt", "key": testkit.Password}
 	a.Stranger().Post(a.Identity+"/auth/login", login).WantError(identity.ErrCredentials)
 	a.Stranger().Post(a.Identity+"/auth/reset", map[string]any{"address": eva.Email}).WantError(identity.ErrResetRefused)
-	if got := a.Stranger().Post(a.Identity+"/auth/exists", map[string]any{"address": eva.Email}).Want(http.StatusOK).String("provider"); got != a.idp.Issuer {
+	if got := a.Stranger().Post(a.Identity+"/auth/exists",
+		map[string]any{"address": eva.Email}).Want(http.StatusOK).String("provider"); got != a.idp.Issuer {
 		t.Errorf("exists names %s, want %s", got, a.idp.Issuer)
 	}
 }
@@ -98,7 +100,8 @@ func TestExternalAddressChanges(t *testing.T) {
 		t.Fatal("another address made another person")
 	}
 	profile := renamed.Get(a.Identity + "/profile").Want(http.StatusOK)
-	if profile.String("emails.0.address") != "eva@example.com" || profile.Value("emails.1") != nil || profile.String("name") != "Somebody Elsewhere" {
+	if profile.String("emails.0.address") != "eva@example.com" || profile.Value("emails.1") != nil ||
+		profile.String("name") != "Somebody Elsewhere" {
 		t.Errorf("the profile has changed: %s", profile.Body)
 	}
 	other := a.login("eva.moss@example.com", map[string]any{"sub": "18"})
@@ -140,7 +143,8 @@ func TestFederatedLoginTakesUnverifiedAddress(t *testing.T) {
 	squatter.As(squatter.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 	login := map[string]any{"email": eva.Email, "type": "bcrypt", "key": testkit.Password}
 	a.Stranger().Post(a.Identity+"/auth/login", login).WantError(identity.ErrCredentials)
-	a.Stranger().Post(a.Identity+"/signup", map[string]any{"address": "eva@example.com", "password": testkit.Password}).WantError(identity.ErrSignupAddressInUse)
+	a.Stranger().Post(a.Identity+"/signup", map[string]any{"address": "eva@example.com", "password": testkit.Password}).WantError(
+		identity.ErrSignupAddressInUse)
 }
 
 // TestExternalInParallel: one token is accepted once, one identity becomes one person.
@@ -175,7 +179,8 @@ func TestFederatedPersonHasNoAuthenticators(t *testing.T) {
 	a := newFederatedServer(t)
 	eva := a.login("eva@example.com", nil)
 	for _, kind := range []string{"totp", "recovery"} {
-		if refused := eva.Post(a.Identity+"/profile/authenticators", map[string]any{"type": kind}).Want(http.StatusForbidden); refused.Number("error.code") != 403012 {
+		if refused := eva.Post(a.Identity+"/profile/authenticators",
+			map[string]any{"type": kind}).Want(http.StatusForbidden); refused.Number("error.code") != 403012 {
 			t.Errorf("%s: %s", kind, refused.Body)
 		}
 	}
@@ -202,7 +207,8 @@ func newFederatedOrganization(t *testing.T) federatedOrganization {
 
 func (w federatedOrganization) limit(users int) {
 	w.T.Helper()
-	if err := w.App.Identity.SetLimits(w.T.Context(), testkit.Command, w.company.uid, identity.LimitsChange{Users: identity.To(users)}); err != nil {
+	if err := w.App.Identity.SetLimits(w.T.Context(), testkit.Command, w.company.uid,
+		identity.LimitsChange{Users: identity.To(users)}); err != nil {
 		w.T.Fatal(err)
 	}
 }
@@ -301,7 +307,8 @@ func TestExternalWrongHost(t *testing.T) {
 	must(t, w.App.Identity.SetHostname(t.Context(), testkit.Command, w.company.uid, "acme.example.org"))
 	raw := w.token("eva@example.com", nil)
 	refused := w.implicit(raw).WantError(identity.ErrWrongHost)
-	if link := refused.Header.Get("Link"); !strings.Contains(link, "//acme.example.org") || !strings.HasSuffix(link, `/oidc/auth/implicit>; rel="alternate"`) {
+	if link := refused.Header.Get("Link"); !strings.Contains(link, "//acme.example.org") ||
+		!strings.HasSuffix(link, `/oidc/auth/implicit>; rel="alternate"`) {
 		t.Errorf("Link is %q", link)
 	}
 	if n, err := w.App.Identity.CountPersons(t.Context()); err != nil || n != 1 {
@@ -319,7 +326,8 @@ func TestExternalLogout(t *testing.T) {
 	here, there := a.login("eva@example.com", sid), a.login("eva@example.com", sid)
 	other := a.login("eva@example.com", map[string]any{"sid": "at the provider 2"})
 	upgraded := here.As(here.ID).Post(a.Identity+"/auth/upgrade", nil).Want(http.StatusOK).String("token")
-	pickup := there.As(there.ID).Post(a.Identity+"/auth/park?keep_session=true&redirect_uri="+a.URL+"/login", nil).Want(http.StatusOK).String("token")
+	pickup := there.As(there.ID).Post(a.Identity+"/auth/park?keep_session=true&redirect_uri="+a.URL+"/login",
+		nil).Want(http.StatusOK).String("token")
 	for _, p := range []*testkit.Person{here, there, other} {
 		p.At(second).Get(second.Identity + "/profile").Want(http.StatusOK)
 	}

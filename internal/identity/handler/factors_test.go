@@ -180,7 +180,8 @@ func TestFactorGuessesAfterReset(t *testing.T) {
 		s.Clock.Advance(40 * time.Second)
 		eve.Post(login, credentials("ann@example.com", "totp", "000000")).WantError(identity.ErrCredentials)
 	}
-	if r := eve.Post(login, credentials("ann@example.com", "totp", code())).WantError(fault.ErrOverloaded); r.Header.Get("Retry-After") != "60" {
+	if r := eve.Post(login, credentials("ann@example.com", "totp", code())).WantError(fault.ErrOverloaded); r.Header.Get(
+		"Retry-After") != "60" {
 		t.Errorf("headers are %v", r.Header)
 	}
 	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)

@@ -66,7 +66,8 @@ func TestShortPasswordsStay(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_PASSWORD_MINIMUM", "14"))
 	s.SignUp("ann@example.com")
-	s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "bob@example.com", "password": "xk7-plumbagoo"}).WantError(fault.ErrInvalid)
+	s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "bob@example.com", "password": "xk7-plumbagoo"}).WantError(
+		fault.ErrInvalid)
 	hash, err := bcrypt.GenerateFromPassword([]byte("xk7-plumb"), bcrypt.MinCost)
 	must(t, err)
 	_, err = s.App.DB.Pool.Exec(t.Context(), `UPDATE identity.authenticators SET secret = $1 WHERE type = 'bcrypt'`, hash)
@@ -98,7 +99,8 @@ func TestCancelledSubscription(t *testing.T) {
 		t.Errorf("after a change it expires at %s, want %s", at, now)
 	}
 	end := s.Clock.Now().Add(30 * 24 * time.Hour)
-	if at, _ := expires(service.NewSubscription{Status: "cancelled", ExpiresAt: &end}).(string); !strings.HasPrefix(at, end.UTC().Format("2006-01-02T15:04:05")) {
+	if at, _ := expires(service.NewSubscription{Status: "cancelled", ExpiresAt: &end}).(string); !strings.HasPrefix(at,
+		end.UTC().Format("2006-01-02T15:04:05")) {
 		t.Errorf("with a paid period it expires at %s", at)
 	}
 	if at := expires(service.NewSubscription{}); at != nil {
@@ -113,7 +115,8 @@ func TestSubscriptionWithoutProduct(t *testing.T) {
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	acme := createOrganization(ann, "Acme")
-	ann.Put(acme.path+"/profile", map[string]any{"name": "Acme", "addressLine1": "Pier 1", "city": "Bremen", "country": "DE", "locale": "en_US", "timeZone": "UTC", "inactiveHostnames": []string{}}).Want(http.StatusOK)
+	ann.Put(acme.path+"/profile", map[string]any{"name": "Acme", "addressLine1": "Pier 1", "city": "Bremen", "country": "DE",
+		"locale": "en_US", "timeZone": "UTC", "inactiveHostnames": []string{}}).Want(http.StatusOK)
 	document := func() int {
 		return ann.Get(acme.path + "/documents?type=dataProcessing&domain=skp").Status
 	}

@@ -35,13 +35,15 @@ func TestLeavingIsMailed(t *testing.T) {
 	w := newWorld(t)
 	left := func(p *testkit.Person, name string) {
 		t.Helper()
-		if m := w.s.Mail.Wait(t, p.Email, "have left an organization", 1); !strings.Contains(m.Text, name) || !strings.Contains(m.Text, "127.0.0.1") {
+		if m := w.s.Mail.Wait(t, p.Email, "have left an organization", 1); !strings.Contains(m.Text, name) ||
+			!strings.Contains(m.Text, "127.0.0.1") {
 			t.Errorf("the mail says %s", m.Text)
 		}
 	}
 	w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent)
 	left(w.amy, "Acme")
-	key := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": w.ben.Email, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated).String("key")
+	key := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": w.ben.Email, "roles": []string{"Service.Transfer.Use"}}).Want(
+		http.StatusCreated).String("key")
 	w.ben.Post(w.s.Identity+"/invitations/"+key+"/accept", map[string]any{"leave": true}).Want(http.StatusNoContent)
 	left(w.ben, "Bolt")
 }

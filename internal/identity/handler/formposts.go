@@ -113,7 +113,8 @@ func seeOther(w http.ResponseWriter, r *http.Request, location string) {
 // returnFormPost handles GET /oidc/auth/return/{key}, where a form post leads a member of the organization whose active hostname
 // began the login.
 func (h *Handler) returnFormPost(w http.ResponseWriter, r *http.Request) error {
-	location, err := h.service.ReturnExternal(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"), h.cookieValue(r, preflightCookie))
+	location, err := h.service.ReturnExternal(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"),
+		h.cookieValue(r, preflightCookie))
 	if err != nil {
 		return err
 	}

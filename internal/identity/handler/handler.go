@@ -70,8 +70,10 @@ type Handler struct {
 func New(o Options) *Handler {
 	secure := httpapi.SecureCookies(o.PublicURL)
 	return &Handler{
-		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events, exports: exports{write: o.Export},
-		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), publicHost: hosts.Normalize(o.PublicURL.Hostname()), base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
+		service: o.Service, keys: o.Keys, verify: o.Verify, buckets: o.Buckets, hosts: o.Hosts, events: o.Events,
+		exports: exports{write: o.Export},
+		catalog: o.Catalog, secure: secure, cookie: SessionCookie(o.PublicURL), publicHost: hosts.Normalize(o.PublicURL.Hostname()),
+		base: o.BasePath, discovered: discoveryFrom(o.IssuerURL),
 		avatarBytes: o.AvatarBytes, installation: o.Installation,
 		devices:           devices{box: o.Sealer.Box(devicePurpose), life: o.Device, secure: secure},
 		verifyAskerBucket: askerBucket(verifyMailBucket, o.NetworkShare), resetAskerBucket: askerBucket(resetMailBucket, o.NetworkShare),
@@ -99,25 +101,38 @@ func New(o Options) *Handler {
 //   - export: copies of all data of one person.
 //   - credential: guesses at the caller's own authenticators.
 var (
-	loginBucket        = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail, Essential: true}
+	loginBucket = ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)},
+		By: ratelimit.ByEmail, Essential: true}
 	deviceBucket       = ratelimit.Bucket{Name: "login-device", Limit: loginBucket.Limit, By: ratelimit.ByDevice, Essential: true}
 	deviceLookupBucket = ratelimit.Bucket{Name: "device-lookup", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByDevice}
-	auditBucket        = ratelimit.Bucket{Name: "failed-login-audit", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(10 * time.Second)}, By: ratelimit.ByAddress, Essential: true}
-	auditTotalBucket   = ratelimit.Bucket{Name: "failed-login-audit-total", Limit: ratelimit.Limit{Capacity: 1000, PerSecond: 2}, By: ratelimit.ByServer, Essential: true}
-	failedLoginBucket  = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress, Essential: true}
+	auditBucket        = ratelimit.Bucket{Name: "failed-login-audit",
+		Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(10 * time.Second)}, By: ratelimit.ByAddress, Essential: true}
+	auditTotalBucket = ratelimit.Bucket{Name: "failed-login-audit-total", Limit: ratelimit.Limit{Capacity: 1000, PerSecond: 2},
+		By: ratelimit.ByServer, Essential: true}
+	failedLoginBucket = ratelimit.Bucket{Name: "failed-login", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByAddress,
+		Essential: true}
 	factorBucket       = ratelimit.Bucket{Name: "second-factor", Limit: loginBucket.Limit, By: ratelimit.ByPerson, Essential: true}
-	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
-	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
-	resetBucket        = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByAsker, Essential: true}
-	resetDeviceBucket  = ratelimit.Bucket{Name: "reset-device", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByDevice, Essential: true}
-	resetMailBucket    = ratelimit.Bucket{Name: "reset-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
-	addressBucket      = ratelimit.Bucket{Name: "address-added", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
-	verifyMailBucket   = ratelimit.Bucket{Name: "verification-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
-	inboxBucket        = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
-	keptSessionBucket  = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
-	invitationBucket   = ratelimit.Bucket{Name: "invitation", Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(24 * time.Hour / 100)}, By: ratelimit.ByPerson, Essential: true}
-	inviteMailBucket   = ratelimit.Bucket{Name: "invitation-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
-	exportBucket       = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	verificationBucket = ratelimit.Bucket{Name: "verification", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
+	confirmationBucket = ratelimit.Bucket{Name: "confirmation", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByPerson, Essential: true, Refusal: identity.ErrEmailTooOften}
+	resetBucket = ratelimit.Bucket{Name: "reset", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByAsker, Essential: true}
+	resetDeviceBucket = ratelimit.Bucket{Name: "reset-device",
+		Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)}, By: ratelimit.ByDevice, Essential: true}
+	resetMailBucket = ratelimit.Bucket{Name: "reset-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
+	addressBucket   = ratelimit.Bucket{Name: "address-added",
+		Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByPerson, Essential: true}
+	verifyMailBucket = ratelimit.Bucket{Name: "verification-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
+	inboxBucket      = ratelimit.Bucket{Name: "inbox", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByPerson, Essential: true}
+	keptSessionBucket = ratelimit.Bucket{Name: "kept-session", Limit: ratelimit.Limit{Capacity: 60, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByPerson, Essential: true}
+	invitationBucket = ratelimit.Bucket{Name: "invitation",
+		Limit: ratelimit.Limit{Capacity: 100, PerSecond: ratelimit.Every(24 * time.Hour / 100)}, By: ratelimit.ByPerson, Essential: true}
+	inviteMailBucket = ratelimit.Bucket{Name: "invitation-mail", Limit: mailLimit, By: ratelimit.ByEmail, Essential: true}
+	exportBucket     = ratelimit.Bucket{Name: "export", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(10 * time.Minute)},
+		By: ratelimit.ByPerson, Essential: true}
 
 	accountLimit = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
 	mailLimit    = ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(24 * time.Hour / 20)} // mails of one kind to an address
@@ -171,7 +186,8 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: "/auth/reset/{key}", Auth: anyone, Handler: h.resetPassword},
 		{Method: "POST", Pattern: "/auth/undo/{key}", Auth: anyone, Handler: h.undoChange},
 		{Method: "POST", Pattern: "/confirm/{key}", Auth: self, Bucket: httpapi.OwnBucket, Handler: h.confirmAddress},
-		{Method: "GET", Pattern: "/events", Auth: access.For(token.ScopeTransfersRead), Produces: []string{"text/event-stream"}, Handler: h.events},
+		{Method: "GET", Pattern: "/events", Auth: access.For(token.ScopeTransfersRead), Produces: []string{"text/event-stream"},
+			Handler: h.events},
 	}
 }
 
@@ -183,7 +199,8 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 	const authenticators, authenticator = "/profile/authenticators", "/profile/authenticators/{uid}"
 	picture := httpapi.Body(h.avatarBytes)
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor().For(token.ScopeTransfersRead, token.ScopeOrganizationRead, token.ScopeOrganizationManage), Handler: h.getProfile},
+		{Method: "GET", Pattern: "/profile", Auth: open.WithoutFactor().For(token.ScopeTransfersRead, token.ScopeOrganizationRead,
+			token.ScopeOrganizationManage), Handler: h.getProfile},
 		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
 		{Method: "GET", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.getExport, Download: true, Once: true},
@@ -249,7 +266,8 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: one + "/uploadorigins", Auth: reads, Handler: h.getUploadOrigins},
 		{Method: "PUT", Pattern: one + "/uploadorigins", Auth: changes, Handler: h.putUploadOrigins},
 		{Method: "GET", Pattern: one + "/limits", Auth: reads, Handler: h.getOrganizationLimits},
-		{Method: "GET", Pattern: one + "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, httpapi.TypeJSONLines}, Handler: h.getOrganizationAudit},
+		{Method: "GET", Pattern: one + "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, httpapi.TypeJSONLines},
+			Handler: h.getOrganizationAudit},
 		{Method: "GET", Pattern: one + "/documents", Auth: reads.WithCookie(), Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},
 		{Method: "GET", Pattern: one + "/members", Auth: reads, Handler: h.listMembers},
 		{Method: "GET", Pattern: one + "/members/{person}", Auth: reads, Handler: h.getMember},
@@ -268,7 +286,8 @@ func (h *Handler) publicRoutes() []httpapi.Route {
 	invitation := httpapi.PerAddress("invitation-read", ratelimit.Limit{Capacity: 60, PerSecond: 1})
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/public/invitations/{key}", Auth: token.None, Bucket: invitation, Handler: h.getPublicInvitation},
-		{Method: "GET", Pattern: "/public/invitations/{key}/logo", Auth: token.None, Bucket: invitation, Produces: []string{typeJPEG}, Handler: h.getInvitationLogo},
+		{Method: "GET", Pattern: "/public/invitations/{key}/logo", Auth: token.None, Bucket: invitation, Produces: []string{typeJPEG},
+			Handler: h.getInvitationLogo},
 		{Method: "GET", Pattern: "/environment", Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment, SignIn: true},
 		{Method: "GET", Pattern: environmentPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: relatedOriginsPath, Auth: token.None, Bucket: httpapi.NoBucket, Handler: h.getRelatedOrigins},

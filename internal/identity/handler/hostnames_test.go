@@ -135,7 +135,8 @@ func TestCustomHostname(t *testing.T) {
 	if hidden := w.amy.Get(path).Want(http.StatusOK); hidden.Header.Get("Link") != "" {
 		t.Errorf("a member sees the claim: %v", hidden.Header)
 	}
-	w.bob.Put(w.bolt.path+"/profile", profileWith("files.acme.test")).Want(http.StatusOK) // claimed twice: the organization that verifies it first gets it
+	// claimed twice: the organization that verifies it first gets it
+	w.bob.Put(w.bolt.path+"/profile", profileWith("files.acme.test")).Want(http.StatusOK)
 
 	dns.set("_consign.files.acme.test.", "something else")
 	if still := w.ann.Put(path, profileWith("files.acme.test")).Want(http.StatusOK); still.Value("hostname") != nil {
@@ -153,7 +154,8 @@ func TestCustomHostname(t *testing.T) {
 	key := regexp.MustCompile(`key="([^"]+)"`).FindStringSubmatch(waiting.Header.Get("Link"))
 	dns.set("_consign.files.bolt.test.", key[1])
 	must(t, w.s.App.Jobs.RunOnce(t.Context(), service.HostnamesJob))
-	if got := w.bob.Get(w.bolt.path + "/profile").Want(http.StatusOK); got.String("hostname") != "files.bolt.test" || got.Header.Get("Link") != "" {
+	if got := w.bob.Get(w.bolt.path + "/profile").Want(http.StatusOK); got.String("hostname") != "files.bolt.test" ||
+		got.Header.Get("Link") != "" {
 		t.Errorf("the profile is %s", got.Body)
 	}
 	for _, refused := range []string{"localhost", "_acme.test"} {
@@ -206,7 +208,8 @@ func TestMembersMoveToTheirHost(t *testing.T) {
 	at := w.s.Stranger().With("Host", "files.acme.test")
 	poll.Until(t, "the move", func() bool { return at.Get(w.s.Transfer+"/public/mailbox/dr-ann").Status == http.StatusOK })
 	w.s.Stranger().Get(w.s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusNotFound)
-	wrong := w.s.Stranger().Post(w.s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
+	wrong := w.s.Stranger().Post(w.s.Identity+"/auth/login",
+		credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
 	if !strings.Contains(wrong.Header.Get("Link"), "//files.acme.test") {
 		t.Errorf("Link is %s", wrong.Header.Get("Link"))
 	}

@@ -16,15 +16,20 @@ import (
 func TestPersonalizedInvitation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.ann.Put(w.acme.path+"/profile", map[string]any{"name": "Acme", "locale": "de_DE", "timeZone": "Europe/Berlin", "inactiveHostnames": []string{}}).Want(http.StatusOK)
-	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "Eve@Example.com", "roles": []string{"Service.Transfer.Use", "Contract.Read"}}).Want(http.StatusCreated)
+	w.ann.Put(w.acme.path+"/profile", map[string]any{"name": "Acme", "locale": "de_DE", "timeZone": "Europe/Berlin",
+		"inactiveHostnames": []string{}}).Want(http.StatusOK)
+	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "Eve@Example.com",
+		"roles": []string{"Service.Transfer.Use", "Contract.Read"}}).Want(http.StatusCreated)
 	key := resp.String("key")
-	if resp.Header.Get("Location") != w.s.URL+w.acme.path+"/invitations/"+key || resp.Value("shared") != false || resp.String("address") != "eve@example.com" ||
-		resp.String("inviterUid") != uid(t, w.ann.ID).String() || resp.String("organization.name") != "Acme" || resp.String("roles.0") != "Contract.Read" {
+	if resp.Header.Get("Location") != w.s.URL+w.acme.path+"/invitations/"+key || resp.Value("shared") != false ||
+		resp.String("address") != "eve@example.com" ||
+		resp.String("inviterUid") != uid(t, w.ann.ID).String() || resp.String("organization.name") != "Acme" ||
+		resp.String("roles.0") != "Contract.Read" {
 		t.Errorf("the invitation is %s, at %s", resp.Body, resp.Header.Get("Location"))
 	}
 	mail := w.s.Mail.Wait(t, "eve@example.com", "/invitation/", 1)
-	if mail.Key(t, "/invitation/") != key || !strings.Contains(mail.Text, "Ann") || !strings.Contains(mail.Subject, "Acme") || !strings.Contains(mail.Text, "Europe/Berlin") {
+	if mail.Key(t, "/invitation/") != key || !strings.Contains(mail.Text, "Ann") || !strings.Contains(mail.Subject, "Acme") ||
+		!strings.Contains(mail.Text, "Europe/Berlin") {
 		t.Errorf("the mail is %s: %s", mail.Subject, mail.Text)
 	}
 	// It is worth nothing without the address, which has to be verified.
@@ -48,7 +53,8 @@ func TestPersonalizedInvitation(t *testing.T) {
 		t.Errorf("the event is %v", event)
 	}
 	eve.Post(w.s.Identity+"/invitations/"+key+"/accept", nil).WantError(identity.ErrInvitationNotFound)
-	w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "eve@example.com", "roles": []string{}}).WantError(identity.ErrAlreadyMember)
+	w.ann.Post(w.acme.path+"/invitations", map[string]any{"address": "eve@example.com", "roles": []string{}}).WantError(
+		identity.ErrAlreadyMember)
 	other := w.bolt.invite(w.bob, "eve@example.com")
 	eve.Post(w.s.Identity+"/invitations/"+other+"/accept", nil).WantError(identity.ErrStillMember)
 	if list := w.bob.Get(w.bolt.path + "/invitations").Want(http.StatusOK); list.String("invitations.0.key") != other {
@@ -90,7 +96,8 @@ func TestInvitationRefused(t *testing.T) {
 	path := w.acme.path + "/invitations"
 	for _, body := range []map[string]any{
 		{}, {"roles": []string{}}, {"address": "eve@example.com"}, {"address": "nobody", "roles": []string{}}, {"shared": true},
-		{"shared": true, "address": "eve@example.com", "roles": []string{}}, {"address": "eve@example.com", "roles": []string{"Root"}}, {"shared": "yes", "roles": []string{}},
+		{"shared": true, "address": "eve@example.com", "roles": []string{}}, {"address": "eve@example.com", "roles": []string{"Root"}},
+		{"shared": "yes", "roles": []string{}},
 	} {
 		w.ann.Post(path, body).WantError(fault.ErrInvalid)
 	}
@@ -103,12 +110,14 @@ func TestInvitationRefused(t *testing.T) {
 func TestSharedInvitation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{"Service.Transfer.Use"}}).Want(http.StatusCreated)
+	resp := w.ann.Post(w.acme.path+"/invitations", map[string]any{"shared": true, "roles": []string{"Service.Transfer.Use"}}).Want(
+		http.StatusCreated)
 	key := resp.String("key")
 	free, err := w.s.App.Identity.CreateSharedInvitation(t.Context(), testkit.Command, "free", []string{"Service.Transfer.Use"})
 	must(t, err)
 	mine := w.dan.Get(w.s.Identity + "/invitations").Want(http.StatusOK)
-	if list := mine.Value("invitations").([]any); len(list) != 1 || mine.String("invitations.0.key") != free.Key || mine.Value("invitations.0.inviterUid") != nil ||
+	if list := mine.Value("invitations").([]any); len(list) != 1 || mine.String("invitations.0.key") != free.Key ||
+		mine.Value("invitations.0.inviterUid") != nil ||
 		mine.Value("invitations.0.organization.selfSignup") != true || mine.Value("invitations.0.expiresAt") != nil {
 		t.Errorf("dan's invitations are %s", mine.Body)
 	}
@@ -136,7 +145,8 @@ func TestInvitationRace(t *testing.T) {
 		})
 	}
 	statuses := parallel(t, calls...)
-	if statuses[http.StatusNoContent] != 1 || statuses[http.StatusNotFound]+statuses[http.StatusUnauthorized]+statuses[http.StatusNoContent] != len(calls) {
+	if statuses[http.StatusNoContent] != 1 || statuses[http.StatusNotFound]+statuses[http.StatusUnauthorized]+
+		statuses[http.StatusNoContent] != len(calls) {
 		t.Errorf("answers are %v", statuses)
 	}
 	if list := w.ann.Get(w.acme.path + "/members"); len(list.Value("members").([]any)) != 3 {

@@ -22,7 +22,8 @@ func TestPublicInvitation(t *testing.T) {
 	stranger := w.s.Stranger()
 	for range 2 { // reading consumes nothing
 		i := stranger.Get(path(key)).Want(http.StatusOK)
-		if i.Value("shared") != false || i.String("address") != "eve@example.com" || i.String("roles.0") != "Contract.Read" || i.String("expiresAt") == "" ||
+		if i.Value("shared") != false || i.String("address") != "eve@example.com" || i.String("roles.0") != "Contract.Read" ||
+			i.String("expiresAt") == "" ||
 			i.String("inviter") != "Ann" || i.String("organization.name") != "Acme" || i.String("organization.uid") != w.acme.uid ||
 			!strings.Contains(i.String("organization.url"), "//acme.example.com") || i.Value("organization.logo") != nil {
 			t.Errorf("the invitation is %s", i.Body)
@@ -57,13 +58,16 @@ func TestInvitationNamesTheInviter(t *testing.T) {
 	zoe.Put(s.Identity+"/profile", map[string]any{"name": "", "locale": "en_US", "timeZone": "UTC"}).Want(http.StatusOK)
 	nameless := createOrganization(zoe, "")
 	key := nameless.invite(zoe, "eve@example.com")
-	if mail := s.Mail.Wait(t, "eve@example.com", "/invitation/", 1); !strings.Contains(mail.Subject, "zoe@example.com invited you") || !strings.Contains(mail.Text, "zoe@example.com invited you to join an organization") {
+	if mail := s.Mail.Wait(t, "eve@example.com", "/invitation/", 1); !strings.Contains(mail.Subject, "zoe@example.com invited you") ||
+		!strings.Contains(mail.Text, "zoe@example.com invited you to join an organization") {
 		t.Errorf("the mail is %s: %s", mail.Subject, mail.Text)
 	}
-	if i := s.Stranger().Get(s.Identity + "/public/invitations/" + key); i.String("inviter") != "zoe@example.com" || i.Value("organization.name") != nil {
+	if i := s.Stranger().Get(s.Identity + "/public/invitations/" + key); i.String("inviter") != "zoe@example.com" ||
+		i.Value("organization.name") != nil {
 		t.Errorf("the invitation is %s", i.Body)
 	}
-	shared := zoe.Post(nameless.path+"/invitations", map[string]any{"shared": true, "roles": []string{}}).Want(http.StatusCreated).String("key")
+	shared := zoe.Post(nameless.path+"/invitations", map[string]any{"shared": true, "roles": []string{}}).Want(http.StatusCreated).String(
+		"key")
 	if i := s.Stranger().Get(s.Identity + "/public/invitations/" + shared); i.Value("inviter") != nil || i.Value("address") != nil {
 		t.Errorf("the shared invitation is %s", i.Body)
 	}
@@ -84,7 +88,8 @@ func TestSignUpFromAnInvitation(t *testing.T) {
 	signUp := func(next any) *testkit.Response {
 		return eve.Post(w.s.Identity+"/signup", map[string]any{"address": "eve@example.com", "password": testkit.Password, "next": next})
 	}
-	for _, next := range []string{"invitation", "//evil.example", `/\evil.example`, "https://evil.example/", "/a//b", "/a b", "/" + strings.Repeat("a", 2048)} {
+	for _, next := range []string{"invitation", "//evil.example", `/\evil.example`, "https://evil.example/", "/a//b", "/a b",
+		"/" + strings.Repeat("a", 2048)} {
 		signUp(next).WantError(fault.ErrInvalid)
 	}
 	signUp("/invitation/" + key).Want(http.StatusOK)
@@ -102,7 +107,8 @@ func TestSignUpFromAnInvitation(t *testing.T) {
 	// Another tab, which signs in at the organization's host, and asks for another mail.
 	signIn := func() {
 		t.Helper()
-		eve.ID = eve.Post(w.s.Identity+"/auth/login", credentials("eve@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK).String("token")
+		eve.ID = eve.Post(w.s.Identity+"/auth/login", credentials("eve@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK).String(
+			"token")
 		eve.Refresh()
 	}
 	signIn()

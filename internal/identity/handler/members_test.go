@@ -20,15 +20,19 @@ func TestMembers(t *testing.T) {
 	w := newWorld(t)
 	list := w.ann.Get(w.acme.path + "/members").Want(http.StatusOK)
 	if all, _ := list.Value("members").([]any); len(all) != 2 || list.String("members.0.uid") != uid(t, w.ann.ID).String() ||
-		list.String("members.1.email") != "amy@example.com" || list.Value("members.1.reference") != nil || list.Value("members.1.externalUid") != nil {
+		list.String("members.1.email") != "amy@example.com" || list.Value("members.1.reference") != nil ||
+		list.Value("members.1.externalUid") != nil {
 		t.Errorf("members are %s", list.Body)
 	}
 	w.amy.Get(w.acme.path + "/members").WantError(identity.ErrRoleMissing)
 	w.amy.Get(w.acme.member(w.amy)).WantError(identity.ErrRoleMissing)
 
 	amy := w.acme.member(w.amy)
-	changed := w.ann.Put(amy, map[string]any{"roles": []string{"Service.All.Use", "Contract.Read", "Service.All.Use"}, "reference": "Desk 4"}).Want(http.StatusOK)
-	if changed.String("roles.0") != "Contract.Read" || changed.String("roles.1") != "Service.All.Use" || changed.String("reference") != "Desk 4" || changed.Value("externalUid") != nil || strings.Contains(string(changed.Body), "externalIdentityProvider") {
+	changed := w.ann.Put(amy, map[string]any{"roles": []string{"Service.All.Use", "Contract.Read", "Service.All.Use"},
+		"reference": "Desk 4"}).Want(http.StatusOK)
+	if changed.String("roles.0") != "Contract.Read" || changed.String("roles.1") != "Service.All.Use" ||
+		changed.String("reference") != "Desk 4" || changed.Value("externalUid") != nil ||
+		strings.Contains(string(changed.Body), "externalIdentityProvider") {
 		t.Errorf("the member is %s", changed.Body)
 	}
 	w.ann.Put(amy, map[string]any{"roles": []string{"Contract.Read"}, "externalUid": "hr-17"}).WantError(fault.ErrForbidden)
@@ -49,7 +53,8 @@ func TestMembers(t *testing.T) {
 	}
 	w.amy.Get(w.s.Identity + "/profile").Want(http.StatusOK)
 
-	for _, body := range []map[string]any{{}, {"roles": nil}, {"roles": []string{"Organization.Owner"}}, {"roles": []string{"organization.admin"}}, {"roles": "x"}, {"roles": []string{}, "reference": "a\nb"}} {
+	for _, body := range []map[string]any{{}, {"roles": nil}, {"roles": []string{"Organization.Owner"}},
+		{"roles": []string{"organization.admin"}}, {"roles": "x"}, {"roles": []string{}, "reference": "a\nb"}} {
 		w.ann.Put(amy, body).WantError(fault.ErrInvalid)
 	}
 	w.ann.Get(w.acme.path + "/members/nobody").WantError(identity.ErrMemberNotFound)

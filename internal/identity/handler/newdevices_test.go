@@ -108,6 +108,7 @@ func TestNewDeviceExternal(t *testing.T) {
 		t.Fatalf("%d mails about one client", n)
 	}
 	a.Clock.Advance(time.Minute)
-	a.Stranger().With("User-Agent", "curl/8").Post(a.Identity+"/oidc/auth/implicit", map[string]any{"token": a.token("eva@example.com", nil)}).Want(http.StatusOK)
+	a.Stranger().With("User-Agent", "curl/8").Post(a.Identity+"/oidc/auth/implicit",
+		map[string]any{"token": a.token("eva@example.com", nil)}).Want(http.StatusOK)
 	a.Mail.Wait(t, "eva@example.com", "New sign-in", 1)
 }

@@ -61,7 +61,8 @@ type organizationsResponse struct {
 // listOrganizations handles GET /organizations of the console.
 func (h *Handler) listOrganizations(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.QueryOf(r)
-	query := service.OrganizationsQuery{Name: q.One("name"), Hostname: q.One("hostname"), Organization: q.One("organization"), After: q.One("after")}
+	query := service.OrganizationsQuery{Name: q.One("name"), Hostname: q.One("hostname"), Organization: q.One("organization"),
+		After: q.One("after")}
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -120,9 +121,11 @@ func (h *Handler) reportOrganization(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	out := organizationReportResponse{
-		UID: report.UID, Free: report.Free, ExternalUID: orNull(report.ExternalUID), MFARequired: report.MFARequired, CreatedAt: httpapi.Time(report.CreatedAt),
-		Members: report.Members, Passkeys: report.Passkeys, Profile: organizationProfileFrom(report.Profile),
-		Subscriptions: make([]reportedSubscription, len(report.Subscriptions)), Limitations: limitationsFrom(report.UID, report.Limits), OwnLimits: report.OwnLimits,
+		UID: report.UID, Free: report.Free, ExternalUID: orNull(report.ExternalUID), MFARequired: report.MFARequired,
+		CreatedAt: httpapi.Time(report.CreatedAt),
+		Members:   report.Members, Passkeys: report.Passkeys, Profile: organizationProfileFrom(report.Profile),
+		Subscriptions: make([]reportedSubscription, len(report.Subscriptions)), Limitations: limitationsFrom(report.UID, report.Limits),
+		OwnLimits: report.OwnLimits,
 	}
 	if c := report.Claim; c.Host != "" {
 		out.Claim = &hostClaimResponse{c.Host, c.Record(), c.Key}
@@ -227,7 +230,8 @@ type subscriptionRequest struct {
 
 func (h *Handler) subscribeOrganization(ctx context.Context, by audit.Actor, organization string, in *subscriptionRequest) error {
 	return h.service.Subscribe(ctx, by, organization, service.NewSubscription{
-		Domain: in.Domain, Product: orEmpty(in.Product), Name: orEmpty(in.Name), Status: orEmpty(in.Status), ExpiresAt: (*time.Time)(in.ExpiresAt),
+		Domain: in.Domain, Product: orEmpty(in.Product), Name: orEmpty(in.Name), Status: orEmpty(in.Status),
+		ExpiresAt: (*time.Time)(in.ExpiresAt),
 	})
 }
 

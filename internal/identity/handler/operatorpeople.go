@@ -153,10 +153,12 @@ func (h *Handler) getPerson(w http.ResponseWriter, r *http.Request) error {
 		out.Emails = append(out.Emails, reportedEmail{e.Address, e.Primary, e.Verified})
 	}
 	for _, a := range report.Authenticators {
-		out.Authenticators = append(out.Authenticators, reportedFactor{a.Type, orNull(a.Name), httpapi.Time(a.RegisteredAt), httpapi.TimeOrNil(a.UsedAt)})
+		out.Authenticators = append(out.Authenticators, reportedFactor{a.Type, orNull(a.Name), httpapi.Time(a.RegisteredAt),
+			httpapi.TimeOrNil(a.UsedAt)})
 	}
 	for _, s := range report.Sessions {
-		out.Sessions = append(out.Sessions, reportedSession{s.SID, httpapi.Time(s.IssuedAt), httpapi.Time(s.UsedAt), httpapi.Time(s.ExpiresAt), s.UserAgent, s.IP})
+		out.Sessions = append(out.Sessions, reportedSession{s.SID, httpapi.Time(s.IssuedAt), httpapi.Time(s.UsedAt), httpapi.Time(s.ExpiresAt),
+			s.UserAgent, s.IP})
 	}
 	return httpapi.JSON(w, http.StatusOK, out)
 }

@@ -220,7 +220,8 @@ func organizationFrom(o identity.OrganizationDetails) organizationResponse {
 	}
 	for i, s := range o.Subscriptions {
 		out.Subscriptions[i] = subscriptionResponse{
-			OrgUID: s.Organization, CreatedAt: httpapi.Time(s.CreatedAt), Updated: httpapi.Time(s.UpdatedAt), ExpiresAt: httpapi.TimeOrNil(s.ExpiresAt),
+			OrgUID: s.Organization, CreatedAt: httpapi.Time(s.CreatedAt), Updated: httpapi.Time(s.UpdatedAt),
+			ExpiresAt: httpapi.TimeOrNil(s.ExpiresAt),
 		}
 		if s.ProductID != "" {
 			out.Subscriptions[i].Status, out.Subscriptions[i].Domain = orNull(s.Status), orNull(s.Domain)

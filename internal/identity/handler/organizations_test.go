@@ -50,7 +50,8 @@ func TestCreateOrganization(t *testing.T) {
 	for name, body := range map[string]string{
 		"locale": `{"locale":"en"}`, "timeZone": `{"timeZone":"Mars/Olympus"}`, "name": `{"name":1}`,
 	} {
-		bad := s.SignUp(strings.ToLower(name)+"@example.com").With("Content-Type", "application/json").Post(s.Identity+"/organizations", body).WantError(fault.ErrInvalid)
+		bad := s.SignUp(strings.ToLower(name)+"@example.com").With("Content-Type", "application/json").Post(s.Identity+"/organizations",
+			body).WantError(fault.ErrInvalid)
 		if !strings.HasPrefix(bad.Details(), name+": ") {
 			t.Errorf("%s: %s", name, bad.Details())
 		}
@@ -131,8 +132,10 @@ func TestLastAdmin(t *testing.T) {
 			return func() (*testkit.Response, error) { return p.Try(t.Context(), method, path, body) }
 		}
 		parallel(t,
-			call(w.ann, "POST", w.acme.path+"/leave", nil), call(w.amy, "POST", w.acme.path+"/leave", nil), call(w.dan, "POST", w.acme.path+"/leave", nil),
-			call(w.ann, "PUT", w.acme.member(w.amy), nothing), call(w.amy, "PUT", w.acme.member(w.dan), nothing), call(w.dan, "PUT", w.acme.member(w.ann), nothing),
+			call(w.ann, "POST", w.acme.path+"/leave", nil), call(w.amy, "POST", w.acme.path+"/leave", nil),
+			call(w.dan, "POST", w.acme.path+"/leave", nil),
+			call(w.ann, "PUT", w.acme.member(w.amy), nothing), call(w.amy, "PUT", w.acme.member(w.dan), nothing),
+			call(w.dan, "PUT", w.acme.member(w.ann), nothing),
 			call(w.ann, "DELETE", w.acme.member(w.dan), nil), call(w.dan, "DELETE", w.acme.member(w.amy), nil),
 		)
 		var admins int
@@ -156,8 +159,10 @@ func TestOrganizationProfile(t *testing.T) {
 		t.Errorf("PUT of the answer of GET changed %s to %s", before.Body, again.Body)
 	}
 	full := map[string]any{
-		"name": "Acme Ltd.", "addressLine1": "1 High Street", "addressLine2": "2nd floor", "postCode": "N1 9GU", "city": "London", "state": "Greater London",
-		"country": "United Kingdom", "phoneNumber": "+44 20 7946 0000", "globalSignature": "Acme Ltd.\nLondon", "legalNoticeUrl": "https://acme.example/legal",
+		"name": "Acme Ltd.", "addressLine1": "1 High Street", "addressLine2": "2nd floor", "postCode": "N1 9GU", "city": "London",
+		"state":   "Greater London",
+		"country": "United Kingdom", "phoneNumber": "+44 20 7946 0000", "globalSignature": "Acme Ltd.\nLondon",
+		"legalNoticeUrl":   "https://acme.example/legal",
 		"privacyPolicyUrl": "https://acme.example/privacy", "locale": "fr_FR", "timeZone": "Europe/London", "inactiveHostnames": []string{},
 	}
 	after := w.ann.Put(path, full).Want(http.StatusOK)
@@ -175,7 +180,8 @@ func TestOrganizationProfile(t *testing.T) {
 	w.bob.Put(path, full).WantError(identity.ErrNotMember)
 	w.bob.Get(path).WantError(identity.ErrNotMember)
 	for member, value := range map[string]any{
-		"name": strings.Repeat("x", 256), "locale": "xx", "timeZone": "", "legalNoticeUrl": "javascript:alert(1)", "city": "a\nb", "hostname": "a b",
+		"name": strings.Repeat("x", 256), "locale": "xx", "timeZone": "", "legalNoticeUrl": "javascript:alert(1)", "city": "a\nb",
+		"hostname":          "a b",
 		"inactiveHostnames": nil, "globalSignature": "\u0000", "country": 5,
 	} {
 		bad := map[string]any{}
@@ -193,9 +199,11 @@ func TestOrganizationProfile(t *testing.T) {
 			t.Errorf("%s is not reported as missing: %s", m, missing.Details())
 		}
 	}
-	must(t, w.s.App.Identity.Subscribe(t.Context(), testkit.Command, w.acme.uid, service.NewSubscription{Domain: "skp", Product: "business", Name: "Business"}))
+	must(t, w.s.App.Identity.Subscribe(t.Context(), testkit.Command, w.acme.uid,
+		service.NewSubscription{Domain: "skp", Product: "business", Name: "Business"}))
 	org := w.amy.Get(w.acme.path).Want(http.StatusOK)
-	if org.String("subscriptions.0.domain") != "skp" || org.String("subscriptions.0.status") != "active" || org.Value("subscriptions.0.expiresAt") != nil {
+	if org.String("subscriptions.0.domain") != "skp" || org.String("subscriptions.0.status") != "active" ||
+		org.Value("subscriptions.0.expiresAt") != nil {
 		t.Errorf("the organization is %s", org.Body)
 	}
 }
@@ -213,19 +221,25 @@ func TestForeignOrganization(t *testing.T) {
 		{"GET", "", ""}, {"DELETE", "", ""}, {"POST", "/leave", ""}, {"GET", "/profile", ""},
 		{"PUT", "/profile", `{"name":"x","locale":"en_US","timeZone":"UTC","inactiveHostnames":[]}`},
 		{"PUT", "/theme", `{"primaryColor":"#123456"}`}, {"DELETE", "/theme", ""}, {"GET", "/avatar", ""}, {"DELETE", "/avatar", ""},
-		{"GET", "/documents?type=dataProcessing&domain=skp", ""}, {"GET", "/members", ""}, {"GET", amy, ""}, {"PUT", amy, `{"roles":[]}`}, {"DELETE", amy, ""},
-		{"GET", "/invitations", ""}, {"POST", "/invitations", `{"address":"x@example.com","roles":[]}`}, {"DELETE", "/invitations/" + invitation, ""},
+		{"GET", "/documents?type=dataProcessing&domain=skp", ""}, {"GET", "/members", ""}, {"GET", amy, ""}, {"PUT", amy, `{"roles":[]}`},
+		{"DELETE", amy, ""},
+		{"GET", "/invitations", ""}, {"POST", "/invitations", `{"address":"x@example.com","roles":[]}`},
+		{"DELETE", "/invitations/" + invitation, ""},
 	}
 	for _, r := range routes {
-		for name, p := range map[string]*testkit.Person{"a foreign administrator": w.bob, "a foreign member": w.ben, "a person without organization": w.dan} {
+		for name, p := range map[string]*testkit.Person{"a foreign administrator": w.bob, "a foreign member": w.ben,
+			"a person without organization": w.dan} {
 			resp := p.With("Content-Type", "application/json").Do(r.method, acme+r.path, r.body)
-			if resp.Status != http.StatusForbidden || strings.Contains(string(resp.Body), "Secretville") || strings.Contains(string(resp.Body), "example.com") {
+			if resp.Status != http.StatusForbidden || strings.Contains(string(resp.Body), "Secretville") ||
+				strings.Contains(string(resp.Body), "example.com") {
 				t.Errorf("%s: %s %s answers %d %s", name, r.method, r.path, resp.Status, resp.Body)
 			}
 		}
 		w.s.Stranger().With("Content-Type", "application/json").Do(r.method, acme+r.path, r.body).WantError(token.ErrMissing)
-		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11"+r.path, r.body).WantError(identity.ErrOrganizationNotFound)
-		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/nonsense"+r.path, r.body).WantError(identity.ErrOrganizationNotFound)
+		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11"+r.path,
+			r.body).WantError(identity.ErrOrganizationNotFound)
+		w.ann.With("Content-Type", "application/json").Do(r.method, w.s.Identity+"/organizations/nonsense"+r.path,
+			r.body).WantError(identity.ErrOrganizationNotFound)
 	}
 	// An administrator cannot reach members of another organization through the path of their own.
 	w.bob.Get(w.bolt.path + amy).WantError(identity.ErrMemberNotFound)
@@ -242,7 +256,8 @@ func TestTheme(t *testing.T) {
 		t.Errorf("the theme is %s", resp.Body)
 	}
 	w.amy.Put(path, map[string]any{"primaryColor": "#000000"}).WantError(identity.ErrRoleMissing)
-	for _, body := range []map[string]any{{}, {"primaryColor": "red"}, {"primaryColor": "#fff"}, {"primaryColor": 1}, {"backgroundColor": "#12345g"}} {
+	for _, body := range []map[string]any{{}, {"primaryColor": "red"}, {"primaryColor": "#fff"}, {"primaryColor": 1},
+		{"backgroundColor": "#12345g"}} {
 		w.ann.Put(path, body).WantError(fault.ErrInvalid)
 	}
 	w.ann.Delete(path).Want(http.StatusNoContent)

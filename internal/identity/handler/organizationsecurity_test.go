@@ -19,8 +19,10 @@ import (
 func withTwoFactors(t *testing.T, s *testkit.Server, p *testkit.Person) (code func() string) {
 	t.Helper()
 	code = withTOTP(t, s, p)
-	first := s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"type": "bcrypt", "email": p.Email, "key": testkit.Password}).Want(http.StatusOK)
-	second := s.Stranger().As(first.String("token")).Post(s.Identity+"/auth/login", map[string]any{"type": "totp", "email": p.Email, "key": code()}).Want(http.StatusOK)
+	first := s.Stranger().Post(s.Identity+"/auth/login",
+		map[string]any{"type": "bcrypt", "email": p.Email, "key": testkit.Password}).Want(http.StatusOK)
+	second := s.Stranger().As(first.String("token")).Post(s.Identity+"/auth/login",
+		map[string]any{"type": "totp", "email": p.Email, "key": code()}).Want(http.StatusOK)
 	p.ID = second.String("token")
 	p.Refresh()
 	return code
@@ -63,7 +65,8 @@ func TestAdministratorRequiresSecondFactor(t *testing.T) {
 	w.ann.Get(w.acme.path).Want(http.StatusOK)
 	withTwoFactors(t, w.s, w.amy)
 	w.amy.Get(w.acme.path).Want(http.StatusOK)
-	if got := w.ann.Get(w.acme.path + "/audit?action=organization.security").Want(http.StatusOK); got.String("entries.0.details.mfaRequired") != "on" || got.Value("entries.1") != nil {
+	if got := w.ann.Get(w.acme.path + "/audit?action=organization.security").Want(http.StatusOK); got.String(
+		"entries.0.details.mfaRequired") != "on" || got.Value("entries.1") != nil {
 		t.Errorf("%s", got.Body)
 	}
 }
@@ -87,9 +90,11 @@ func TestExternalAdministratorRequiresSecondFactor(t *testing.T) {
 func TestOrganizationLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid, identity.LimitsChange{Users: identity.To(7), ChangeHostname: identity.To("custom"), StorageVolumeGB: identity.To(2.5)}))
+	must(t, w.s.App.Identity.SetLimits(t.Context(), testkit.Command, w.acme.uid,
+		identity.LimitsChange{Users: identity.To(7), ChangeHostname: identity.To("custom"), StorageVolumeGB: identity.To(2.5)}))
 	got := w.ann.Get(w.acme.path + "/limits").Want(http.StatusOK)
-	if got.Value("members") != 2.0 || got.Value("limitations.users") != 7.0 || got.Value("limitations.changeHostname") != "custom" || got.Value("limitations.storageVolumeGb") != 2.5 {
+	if got.Value("members") != 2.0 || got.Value("limitations.users") != 7.0 || got.Value("limitations.changeHostname") != "custom" ||
+		got.Value("limitations.storageVolumeGb") != 2.5 {
 		t.Errorf("%s", got.Body)
 	}
 	w.amy.Get(w.acme.path + "/limits").WantError(identity.ErrRoleMissing)
@@ -104,11 +109,13 @@ func TestOrganizationAudit(t *testing.T) {
 	path := w.acme.path + "/audit"
 	w.amy.Get(path).WantError(identity.ErrRoleMissing)
 	w.bob.Get(path).WantError(identity.ErrNotMember)
-	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "before=0", "before=x", "since=monday", "person=x", "format=xml", "action=a&action=b", "action=%00", "action=%ff", "%zz"} {
+	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "before=0", "before=x", "since=monday", "person=x", "format=xml",
+		"action=a&action=b", "action=%00", "action=%ff", "%zz"} {
 		w.ann.Get(path + "?" + query).Want(http.StatusBadRequest)
 	}
 	amy := uid(t, w.amy.ID).String()
-	w.amy.Put(w.s.Identity+"/profile", map[string]any{"name": `=HYPERLINK("http://evil")`, "locale": "en_US", "timeZone": "UTC"}).Want(http.StatusOK)
+	w.amy.Put(w.s.Identity+"/profile", map[string]any{"name": `=HYPERLINK("http://evil")`, "locale": "en_US", "timeZone": "UTC"}).Want(
+		http.StatusOK)
 	for i := range 3 {
 		w.ann.Put(w.acme.path+"/theme", map[string]any{"primaryColor": fmt.Sprintf("#00000%d", i)}).Want(http.StatusOK)
 	}
@@ -116,11 +123,14 @@ func TestOrganizationAudit(t *testing.T) {
 	w.ann.Put(w.acme.path+"/members/"+amy, map[string]any{"roles": []string{"Contract.Read"}}).Want(http.StatusOK)
 
 	newest := w.ann.Get(path).Want(http.StatusOK)
-	if newest.String("entries.0.action") != "member.roles" || newest.String("entries.0.actor.email") != w.ann.Email || newest.String("entries.0.target.uid") != amy ||
-		newest.String("entries.1.action") != "organization.theme" || strings.Contains(string(newest.Body), "127.0.0.1") || strings.Contains(string(newest.Body), w.bob.Email) {
+	if newest.String("entries.0.action") != "member.roles" || newest.String("entries.0.actor.email") != w.ann.Email ||
+		newest.String("entries.0.target.uid") != amy ||
+		newest.String("entries.1.action") != "organization.theme" || strings.Contains(string(newest.Body), "127.0.0.1") ||
+		strings.Contains(string(newest.Body), w.bob.Email) {
 		t.Errorf("%s", newest.Body)
 	}
-	for query, want := range map[string]int{"action=organization.theme": 3, "action=organization.theme&limit=2": 2, "action=member.roles&person=" + amy: 1, "since=2099-01-01T00:00:00Z": 0} {
+	for query, want := range map[string]int{"action=organization.theme": 3, "action=organization.theme&limit=2": 2,
+		"action=member.roles&person=" + amy: 1, "since=2099-01-01T00:00:00Z": 0} {
 		if got := w.ann.Get(path + "?" + query).Want(http.StatusOK).Value("entries").([]any); len(got) != want {
 			t.Errorf("%s: %d entries, want %d", query, len(got), want)
 		}

@@ -69,7 +69,8 @@ func TestPasskey(t *testing.T) {
 		t.Errorf("from %v to %v", was, is)
 	}
 	one := ann.Get(path).Want(http.StatusOK)
-	if one.Value("verified") != true || one.String("name") != "Laptop" || one.Value("backedUp") != true || one.String("hostname") != "localhost" ||
+	if one.Value("verified") != true || one.String("name") != "Laptop" || one.Value("backedUp") != true ||
+		one.String("hostname") != "localhost" ||
 		one.Value("options") != nil || one.Value("key") != nil {
 		t.Errorf("the passkey is %s", one.Body)
 	}
@@ -96,7 +97,8 @@ func TestPasskey(t *testing.T) {
 	if got := claimsOf(t, in.String("token")); got["authLevel"] != 2.0 {
 		t.Errorf("the login with both has %v", got)
 	}
-	passkeyLogin(mfa, k.Get(t, map[string]any{"publicKey": map[string]any{"rpId": "localhost", "challenge": "AAAA"}})).WantError(identity.ErrMFAToken)
+	passkeyLogin(mfa, k.Get(t, map[string]any{"publicKey": map[string]any{"rpId": "localhost", "challenge": "AAAA"}})).WantError(
+		identity.ErrMFAToken)
 
 	// Renamed and removed.
 	ann.Put(path, map[string]any{"name": "Old laptop"}).Want(http.StatusOK)
@@ -165,7 +167,8 @@ func TestAttackPasskey(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
 	}
-	for _, answer := range []string{"x", "{}", "null", `{"id":"AA","rawId":"AA","type":"public-key","response":{}}`, strings.Repeat("[", 40000)} {
+	for _, answer := range []string{"x", "{}", "null", `{"id":"AA","rawId":"AA","type":"public-key","response":{}}`,
+		strings.Repeat("[", 40000)} {
 		passkeyLogin(s.Stranger(), answer).WantError(fault.ErrInvalid)
 	}
 	passkeyLogin(s.Stranger(), own.Get(t, passkeyOptions(s.Stranger()))).Want(http.StatusOK)
@@ -201,7 +204,8 @@ func TestAttackPasskeyChallenge(t *testing.T) {
 	passkeyLogin(s.Stranger(), old).WantError(identity.ErrCredentials)
 	s.Stranger().As("x").Post(s.Identity+"/auth/passkey/options", nil).WantError(identity.ErrMFAToken)
 	ann.As(ann.ID).Post(s.Identity+"/auth/passkey/options", nil).WantError(identity.ErrMFAToken)
-	s.Stranger().With("Host", "192.0.2.1").Post(s.Identity+"/auth/passkey/options", nil).Want(http.StatusOK) // the free organization's host counts
+	// the free organization's host counts
+	s.Stranger().With("Host", "192.0.2.1").Post(s.Identity+"/auth/passkey/options", nil).Want(http.StatusOK)
 }
 
 // TestPasskeyRace: of parallel logins with one answer exactly one succeeds.
@@ -275,7 +279,8 @@ func TestPasskeyRegistration(t *testing.T) {
 		wrong := newKey(s)
 		change(wrong)
 		path, options := beginPasskey(ann, "")
-		if got := verify(path, wrong.Create(t, options)); got.Status != http.StatusForbidden || got.Number("error.code") != float64(identity.ErrVerificationFailed.Code) {
+		if got := verify(path, wrong.Create(t, options)); got.Status != http.StatusForbidden ||
+			got.Number("error.code") != float64(identity.ErrVerificationFailed.Code) {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
 	}
@@ -328,7 +333,8 @@ func TestPasskeyIsASecondFactor(t *testing.T) {
 	poll.Until(t, "the end of access", func() bool { return other.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
 	other.Refresh()
 	code := codeOf(t, s, pending.String("key"))
-	other.Post(all+"/"+pending.String("uid")+"/verify", credentials("ann@example.com", "totp", code)).WantError(identity.ErrAuthenticatorNotFound)
+	other.Post(all+"/"+pending.String("uid")+"/verify",
+		credentials("ann@example.com", "totp", code)).WantError(identity.ErrAuthenticatorNotFound)
 	for _, kind := range []string{"totp", "recovery", "webauthn"} {
 		other.Post(all, map[string]any{"type": kind}).WantError(identity.ErrFactorFirst)
 	}
@@ -343,13 +349,16 @@ func TestPasskeyIsASecondFactor(t *testing.T) {
 	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "two@example.com", "authFactor": prove()}).Want(http.StatusCreated)
 	used := prove()
 	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "three@example.com", "authFactor": used}).Want(http.StatusCreated)
-	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authFactor": used}).WantError(identity.ErrVerificationFailed)
+	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authFactor": used}).WantError(
+		identity.ErrVerificationFailed)
 	s.Clock.Advance(16 * time.Minute)
 	other.Refresh()
 	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com"}).WantError(identity.ErrSessionNotYoung)
 	k.Verifies = false
-	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authFactor": prove()}).WantError(identity.ErrSessionNotYoung)
-	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authKey": testkit.Password, "authFactor": prove()}).Want(http.StatusCreated)
+	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authFactor": prove()}).WantError(
+		identity.ErrSessionNotYoung)
+	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "four@example.com", "authKey": testkit.Password,
+		"authFactor": prove()}).Want(http.StatusCreated)
 	k.Verifies = true
 	other.Post(s.Identity+"/profile/emails", map[string]any{"address": "five@example.com", "authFactor": prove()}).Want(http.StatusCreated)
 	other.Post(all, map[string]any{"type": "recovery", "authFactor": prove()}).Want(http.StatusCreated)
@@ -357,7 +366,8 @@ func TestPasskeyIsASecondFactor(t *testing.T) {
 
 	// A reset asks for it too.
 	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
-	mfa := s.Stranger().As(s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/"), nil).Want(http.StatusOK).String("token"))
+	mfa := s.Stranger().As(s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/"),
+		nil).Want(http.StatusOK).String("token"))
 	in := passkeyLogin(mfa, k.Get(t, passkeyOptions(mfa))).Want(http.StatusOK)
 	if got := claimsOf(t, in.String("token")); got["authLevel"] != 2.0 {
 		t.Errorf("after the reset %v", got)
@@ -394,7 +404,8 @@ func TestUndoPasskey(t *testing.T) {
 	back.Email = annsAddress
 	back.ID = passkeyLogin(back, own.Get(t, passkeyOptions(w.Stranger()))).Want(http.StatusOK).String("token")
 	back.Refresh()
-	if list := back.Get(w.Identity + "/profile/authenticators").Want(http.StatusOK); list.String("authenticators.1.name") != "Own" || list.String("authenticators.1.hostname") != "localhost" {
+	if list := back.Get(w.Identity + "/profile/authenticators").Want(http.StatusOK); list.String("authenticators.1.name") != "Own" ||
+		list.String("authenticators.1.hostname") != "localhost" {
 		t.Errorf("the authenticators are %s", list.Body)
 	}
 }

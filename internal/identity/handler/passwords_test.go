@@ -24,7 +24,8 @@ func TestChangePassword(t *testing.T) {
 	other := ann.Login()
 	one := passwordPath(t, ann)
 	const next = "quiet-heron-17-lagoon"
-	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got, "must be the current password") {
+	if got := ann.Put(one, map[string]any{"pubKey": next}).WantError(identity.ErrKeyChange).Details(); !strings.Contains(got,
+		"must be the current password") {
 		t.Errorf("details of a request without the old password: %s", got)
 	}
 	ann.Put(one, map[string]any{"pubKey": next, "authKey": "wrong"}).WantError(identity.ErrKeyChange)
@@ -36,7 +37,8 @@ func TestChangePassword(t *testing.T) {
 	before := ann.Get(one)
 	s.Clock.Advance(time.Minute)
 	after := ann.Put(one, map[string]any{"pubKey": next, "authKey": testkit.Password, "name": "New"}).Want(http.StatusOK)
-	if after.String("name") != "New" || after.String("updatedAt") == before.String("updatedAt") || after.String("uid") != before.String("uid") {
+	if after.String("name") != "New" || after.String("updatedAt") == before.String("updatedAt") ||
+		after.String("uid") != before.String("uid") {
 		t.Errorf("from %s to %s", before.Body, after.Body)
 	}
 	for _, p := range []*testkit.Person{ann, other} {
@@ -100,7 +102,8 @@ func TestSetPasswordAfterReset(t *testing.T) {
 	set := func() (*testkit.Response, error) {
 		return p.Try(t.Context(), "PUT", one, map[string]any{"pubKey": "quiet-heron-17-lagoon"})
 	}
-	if got := parallel(t, slices.Repeat([]func() (*testkit.Response, error){set}, 8)...); got[http.StatusOK] != 1 || got[http.StatusForbidden]+got[http.StatusUnauthorized] != 7 {
+	if got := parallel(t, slices.Repeat([]func() (*testkit.Response, error){set}, 8)...); got[http.StatusOK] != 1 ||
+		got[http.StatusForbidden]+got[http.StatusUnauthorized] != 7 {
 		t.Errorf("parallel requests set the password: %v, want one success", got)
 	}
 	p.Refresh()

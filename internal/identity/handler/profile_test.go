@@ -31,14 +31,18 @@ func TestUpdateProfile(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	profile := s.Identity + "/profile"
 	before := ann.Get(profile).Want(http.StatusOK)
-	after := ann.Put(profile, map[string]any{"name": "Änne", "locale": "de_DE", "timeZone": "Asia/Seoul", "uid": "x", "emails": 7}).Want(http.StatusOK)
-	if after.String("name") != "Änne" || after.String("locale") != "de_DE" || after.String("timeZone") != "Asia/Seoul" || after.String("uid") != before.String("uid") {
+	after := ann.Put(profile, map[string]any{"name": "Änne", "locale": "de_DE", "timeZone": "Asia/Seoul", "uid": "x", "emails": 7}).Want(
+		http.StatusOK)
+	if after.String("name") != "Änne" || after.String("locale") != "de_DE" || after.String("timeZone") != "Asia/Seoul" ||
+		after.String("uid") != before.String("uid") {
 		t.Errorf("the profile is %s", after.Body)
 	}
-	if again := ann.With("Content-Type", "application/json").Put(profile, after.Body).Want(http.StatusOK); !bytes.Equal(again.Body, after.Body) {
+	if again := ann.With("Content-Type", "application/json").Put(profile, after.Body).Want(http.StatusOK); !bytes.Equal(again.Body,
+		after.Body) {
 		t.Errorf("PUT of the answer of GET changed it to %s", again.Body)
 	}
-	if unset := ann.Put(profile, map[string]any{"name": "", "locale": nil}).Want(http.StatusOK); unset.Value("name") != nil || unset.String("locale") != "de_DE" {
+	if unset := ann.Put(profile, map[string]any{"name": "", "locale": nil}).Want(http.StatusOK); unset.Value("name") != nil ||
+		unset.String("locale") != "de_DE" {
 		t.Errorf("without name the profile is %s", unset.Body)
 	}
 	for name, c := range map[string]struct {
@@ -175,7 +179,8 @@ func TestProfileAvatar(t *testing.T) {
 	if ann.Get(s.Identity+"/profile").Value("hasAvatar") != true {
 		t.Error("the profile has no avatar")
 	}
-	for asked, stored := range map[string]int{"": 500, "?height=500": 500, "?height=9999": 500, "?height=300": 240, "?height=201": 240, "?height=199": 160, "?height=120": 160, "?height=1": 80, "?height=80.5": 80} {
+	for asked, stored := range map[string]int{"": 500, "?height=500": 500, "?height=9999": 500, "?height=300": 240, "?height=201": 240,
+		"?height=199": 160, "?height=120": 160, "?height=1": 80, "?height=80.5": 80} {
 		got := ann.Get(avatar + asked).Want(http.StatusOK)
 		m, err := jpeg.DecodeConfig(bytes.NewReader(got.Body))
 		if err != nil || m.Width != stored || m.Height != stored {
@@ -204,7 +209,8 @@ func TestProfileAvatar(t *testing.T) {
 		}
 		return m
 	}
-	if err := gif.EncodeAll(&animated, &gif.GIF{Image: []*image.Paletted{frame(color.White), frame(color.Black)}, Delay: []int{5, 5}}); err != nil {
+	if err := gif.EncodeAll(&animated, &gif.GIF{Image: []*image.Paletted{frame(color.White), frame(color.Black)},
+		Delay: []int{5, 5}}); err != nil {
 		t.Fatal(err)
 	}
 	var single bytes.Buffer
@@ -275,7 +281,8 @@ func TestAvatarEventReachesTheOrganization(t *testing.T) {
 		}
 	}
 	var n int
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE person = $1`, uid(t, eve.ID).UUID).Scan(&n); err != nil || n != 0 {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM events WHERE person = $1`, uid(t, eve.ID).UUID).Scan(&n); err != nil ||
+		n != 0 {
 		t.Errorf("a person of no organization got %d events, %v", n, err)
 	}
 }
@@ -304,7 +311,8 @@ func TestAvatarRace(t *testing.T) {
 		<-done
 	}
 	var sizes, times int
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT updated_at) FROM identity.avatars`).Scan(&sizes, &times); err != nil || sizes != 0 && sizes != 4 || times > 1 {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT updated_at) FROM identity.avatars`).Scan(&sizes,
+		&times); err != nil || sizes != 0 && sizes != 4 || times > 1 {
 		t.Errorf("%d sizes of %d uploads are stored, %v", sizes, times, err)
 	}
 	s.Clock.Advance(time.Second)

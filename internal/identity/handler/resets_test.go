@@ -145,11 +145,13 @@ func TestResetNeedsTheSecondFactor(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	code := withTOTP(t, s, ann)
 	s.Stranger().Post(s.Identity+"/auth/reset", map[string]any{"address": "ann@example.com"}).Want(http.StatusNoContent)
-	resp := s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/"), nil).Want(http.StatusOK)
+	resp := s.Stranger().Post(s.Identity+"/auth/reset/"+s.Mail.Wait(t, "ann@example.com", "/reset/", 1).Key(t, "/reset/"),
+		nil).Want(http.StatusOK)
 	if c := claimsOf(t, resp.String("token")); c["scope"] != "mfa" || c["setPassword"] != true {
 		t.Fatalf("a reset gives %v", c)
 	}
-	full := s.Stranger().As(resp.String("token")).Post(s.Identity+"/auth/login", credentials("ann@example.com", "totp", code())).Want(http.StatusOK)
+	full := s.Stranger().As(resp.String("token")).Post(s.Identity+"/auth/login",
+		credentials("ann@example.com", "totp", code())).Want(http.StatusOK)
 	if c := claimsOf(t, full.String("token")); c["authLevel"] != 2.0 || c["setPassword"] != true {
 		t.Errorf("the second step gives %v", c)
 	}

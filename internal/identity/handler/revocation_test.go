@@ -104,7 +104,8 @@ func TestRotationUnderLoad(t *testing.T) {
 				if at == s {
 					other = beside
 				}
-				if resp, err := p.As(resp.String("token")).At(other).Try(t.Context(), "GET", other.Identity+"/profile", nil); err != nil || resp.Status != http.StatusOK {
+				if resp, err := p.As(resp.String("token")).At(other).Try(t.Context(), "GET", other.Identity+"/profile", nil); err != nil ||
+					resp.Status != http.StatusOK {
 					t.Errorf("profile during a rotation: %v, %v", resp, err)
 					return
 				}

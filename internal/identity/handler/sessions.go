@@ -149,7 +149,8 @@ type sessionsResponse struct {
 }
 
 func sessionFrom(s identity.Session) sessionResponse {
-	return sessionResponse{JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent, IP: s.IP}
+	return sessionResponse{JTI: s.JTI, Issued: httpapi.Time(s.IssuedAt), Expiration: httpapi.Time(s.ExpiresAt), UserAgent: s.UserAgent,
+		IP: s.IP}
 }
 
 type sessionUseResponse struct {

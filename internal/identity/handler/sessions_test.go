@@ -32,7 +32,8 @@ func TestLogin(t *testing.T) {
 	login := s.Identity + "/auth/login"
 	resp := s.Stranger().Post(login, credentials("Ann@Example.com", "bcrypt", testkit.Password)).Want(http.StatusOK)
 	claims := claimsOf(t, resp.String("token"))
-	if bearer(resp) != resp.String("token") || claims["authLevel"] != 1.0 || claims["scope"] != "idtoken" || claims["sid"] == claimsOf(t, ann.ID)["sid"] {
+	if bearer(resp) != resp.String("token") || claims["authLevel"] != 1.0 || claims["scope"] != "idtoken" ||
+		claims["sid"] == claimsOf(t, ann.ID)["sid"] {
 		t.Errorf("logged in with %v", claims)
 	}
 	again := s.Stranger().As(resp.String("token"))
@@ -125,7 +126,8 @@ func TestSecondFactorGuesses(t *testing.T) {
 	code := withTOTP(t, s, ann)
 	login := s.Identity + "/auth/login"
 	s.Clock.Advance(time.Minute)
-	eve := s.Stranger().As(s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK).String("token"))
+	eve := s.Stranger().As(s.Stranger().Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK).String(
+		"token"))
 	admitted := 0
 	for range 3 {
 		for _, address := range []string{"ann@example.com", "archer@example.com"} {
@@ -156,12 +158,14 @@ func TestFailedLoginsOfAnAddress(t *testing.T) {
 	for i := range 60 {
 		eve.Post(login, credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city")).WantError(identity.ErrCredentials)
 	}
-	full := eve.With("X-Forwarded-For", "2001:db8::2").Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
+	full := eve.With("X-Forwarded-For", "2001:db8::2").Post(login,
+		credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(fault.ErrOverloaded)
 	if full.Header.Get("Retry-After") != "1" {
 		t.Errorf("headers are %v", full.Header)
 	}
 	for range 3 {
-		if ok := bob.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK); ok.Header.Get("X-RateLimit-Limit") != "3" {
+		if ok := bob.Post(login, credentials("ann@example.com", "bcrypt", testkit.Password)).Want(http.StatusOK); ok.Header.Get(
+			"X-RateLimit-Limit") != "3" {
 			t.Errorf("headers are %v", ok.Header)
 		}
 	}
@@ -181,7 +185,8 @@ func TestParallelFailedLogins(t *testing.T) {
 	var calls []func() (*testkit.Response, error)
 	for i := range 200 {
 		calls = append(calls, func() (*testkit.Response, error) {
-			return s.Stranger().Try(t.Context(), "POST", s.Identity+"/auth/login", credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city"))
+			return s.Stranger().Try(t.Context(), "POST", s.Identity+"/auth/login",
+				credentials(fmt.Sprintf("p%d@example.com", i), "bcrypt", "summer in the city"))
 		})
 	}
 	if got := parallel(t, calls...); got[http.StatusUnauthorized] != 60 || got[int(fault.Overloaded)] != 140 {
@@ -202,7 +207,8 @@ func TestSessions(t *testing.T) {
 	if tokens := list.Value("tokens").([]any); len(tokens) != 2 {
 		t.Fatalf("sessions are %s", list.Body)
 	}
-	if list.String("tokens.0.jti") != claimsOf(t, laptop.ID)["jti"] || list.String("tokens.1.jti") != claimsOf(t, ann.ID)["jti"] || list.String("tokens.0.ip") != "127.0.0.1" {
+	if list.String("tokens.0.jti") != claimsOf(t, laptop.ID)["jti"] || list.String("tokens.1.jti") != claimsOf(t, ann.ID)["jti"] ||
+		list.String("tokens.0.ip") != "127.0.0.1" {
 		t.Errorf("sessions are %s", list.Body)
 	}
 	logout := s.Identity + "/auth/logout"
@@ -250,7 +256,8 @@ func TestLoginAtTheWrongHost(t *testing.T) {
 	must(t, s.App.Identity.SetHostname(t.Context(), testkit.Command, w.bolt.uid, "other.example.com"))
 	other := s.Stranger().With("Host", "other.example.com")
 	resp := other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).WantError(identity.ErrWrongHost)
-	if link := resp.Header.Get("Link"); !strings.Contains(link, "//acme.example.com") || !strings.HasSuffix(link, s.Identity+`/auth/login>; rel="alternate"`) {
+	if link := resp.Header.Get("Link"); !strings.Contains(link, "//acme.example.com") ||
+		!strings.HasSuffix(link, s.Identity+`/auth/login>; rel="alternate"`) {
 		t.Errorf("Link is %q", link)
 	}
 	resp = other.Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", "wrong password")).WantError(identity.ErrCredentials)
@@ -303,7 +310,8 @@ func TestConfirmationLeadsBack(t *testing.T) {
 		return m.Key(t, "/confirm/")
 	}
 	eve := s.Stranger().With("Host", "acme.example.com")
-	useTokens(eve, eve.Post(s.Identity+"/signup", map[string]any{"address": "eve@example.com", "password": testkit.Password}).Want(http.StatusOK))
+	useTokens(eve, eve.Post(s.Identity+"/signup", map[string]any{"address": "eve@example.com", "password": testkit.Password}).Want(
+		http.StatusOK))
 	leads("eve@example.com", 1, "acme.example.com")
 	unknown := eve.With("Host", "unknown.example.com") // of the free organization
 	unknown.Post(s.Identity+"/profile/emails/eve@example.com/verify", map[string]any{"next": "/account"}).Want(http.StatusNoContent)
@@ -312,6 +320,7 @@ func TestConfirmationLeadsBack(t *testing.T) {
 	// A member of an organization with a host is at home there only.
 	w.ann.Post(s.Identity+"/profile/emails", map[string]any{"address": "ann2@example.com"}).Want(http.StatusCreated)
 	leads("ann2@example.com", 1, "acme.example.com")
-	w.dan.With("Host", "acme.example.com").Post(s.Identity+"/profile/emails", map[string]any{"address": "dan2@example.com"}).Want(http.StatusCreated)
+	w.dan.With("Host", "acme.example.com").Post(s.Identity+"/profile/emails",
+		map[string]any{"address": "dan2@example.com"}).Want(http.StatusCreated)
 	leads("dan2@example.com", 1, "acme.example.com")
 }

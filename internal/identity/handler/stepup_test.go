@@ -78,7 +78,8 @@ func TestAttackLeakedToken(t *testing.T) {
 		ann.Refresh()
 	}
 	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
-	if profile.Value("emails.2") != nil || profile.String("emails.0.address") != "ann@example.com" || profile.String("membership.organization.uid") != organization {
+	if profile.Value("emails.2") != nil || profile.String("emails.0.address") != "ann@example.com" ||
+		profile.String("membership.organization.uid") != organization {
 		t.Errorf("the attack changed %s", profile.Body)
 	}
 	proof := map[string]any{"authKey": testkit.Password}

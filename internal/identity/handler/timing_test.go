@@ -15,7 +15,8 @@ import (
 // TestEqualCost: the time of an answer does not reveal whether an address is known. It compares the medians of 400 interleaved
 // samples for each call, which may differ by 15 %. It needs a quiet machine and half a minute: make test-timing.
 func TestEqualCost(t *testing.T) {
-	s := testkit.New(t, testkit.Env("CONSIGN_BCRYPT_COST", "8"), testkit.Env("CONSIGN_ENUMERATION", "strict"), testkit.Env("CONSIGN_LOG_LEVEL", "warn"))
+	s := testkit.New(t, testkit.Env("CONSIGN_BCRYPT_COST", "8"), testkit.Env("CONSIGN_ENUMERATION", "strict"),
+		testkit.Env("CONSIGN_LOG_LEVEL", "warn"))
 	s.SignUp("ann@example.com")
 	for name, call := range map[string]struct {
 		path   string

@@ -156,7 +156,8 @@ func (h *Handler) getAuthorizationServer(w http.ResponseWriter, r *http.Request)
 		return fault.ErrNotFound.With("the issuer is " + issuer)
 	}
 	return httpapi.JSON(w, http.StatusOK, authorizationServerResponse{
-		Issuer: issuer, DeviceAuthorization: issuer + "/device/authorization", TokenEndpoint: issuer + "/device/token", JWKSURI: issuer + "/auth/keys",
+		Issuer: issuer, DeviceAuthorization: issuer + "/device/authorization", TokenEndpoint: issuer + "/device/token",
+		JWKSURI:    issuer + "/auth/keys",
 		GrantTypes: []string{deviceGrant}, ResponseTypes: []string{}, TokenAuthMethods: []string{"none"},
 	})
 }

@@ -27,7 +27,8 @@ func TestAccess(t *testing.T) {
 	resp := ann.As(ann.ID).Post(access+"?cookie=true", nil).Want(http.StatusOK)
 	claims, idClaims := claimsOf(t, resp.String("token")), claimsOf(t, ann.ID)
 	if claims["scope"] != "access" || claims["sid"] != idClaims["sid"] || claims["exp"].(float64)-claims["iat"].(float64) != 600 ||
-		claims["email"] != "ann@example.com" || claims["epoch"] == nil || claims["https://consign.dev/org_id"] != nil || resp.Header.Get("Authorization") != "" {
+		claims["email"] != "ann@example.com" || claims["epoch"] == nil || claims["https://consign.dev/org_id"] != nil ||
+		resp.Header.Get("Authorization") != "" {
 		t.Errorf("claims are %v", claims)
 	}
 	cookie := resp.Header.Get("Set-Cookie")
@@ -57,7 +58,8 @@ func TestUpgrade(t *testing.T) {
 	s.Clock.Advance(24 * time.Hour)
 	resp := ann.As(ann.ID).Post(s.Identity+"/auth/upgrade", nil).Want(http.StatusOK)
 	before, after := claimsOf(t, ann.ID), claimsOf(t, resp.String("token"))
-	if after["sid"] != before["sid"] || after["exp"] != before["exp"] || after["jti"] == before["jti"] || after["auth_time"] != before["auth_time"] || bearer(resp) != resp.String("token") {
+	if after["sid"] != before["sid"] || after["exp"] != before["exp"] || after["jti"] == before["jti"] ||
+		after["auth_time"] != before["auth_time"] || bearer(resp) != resp.String("token") {
 		t.Errorf("from %v to %v", before, after)
 	}
 	ann.As(ann.ID).Post(s.Identity+"/auth/upgrade", nil).WantError(token.ErrEnded)
@@ -69,7 +71,8 @@ func TestRolesReachTheToken(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	if err := s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "ann@example.com", []string{identity.RoleOrganizationAdmin}); err != nil {
+	if err := s.App.Identity.SetMember(t.Context(), testkit.Command, "free", "ann@example.com",
+		[]string{identity.RoleOrganizationAdmin}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "the end of access", func() bool { return ann.Get(s.Identity+"/profile").Status == http.StatusUnauthorized })
@@ -85,7 +88,8 @@ func TestRolesReachTheToken(t *testing.T) {
 	}
 	ann.Refresh()
 	claims := claimsOf(t, ann.Access)
-	if claims["https://consign.dev/org_id"] != profile.String("membership.organization.uid") || claims["roles"].([]any)[0] != identity.RoleOrganizationAdmin {
+	if claims["https://consign.dev/org_id"] != profile.String("membership.organization.uid") ||
+		claims["roles"].([]any)[0] != identity.RoleOrganizationAdmin {
 		t.Errorf("claims are %v", claims)
 	}
 }
@@ -119,16 +123,19 @@ func TestPark(t *testing.T) {
 			t.Errorf("%s: %d %s", name, resp.Status, resp.Body)
 		}
 	}
-	for _, foreign := range []string{"https://evil.com/", "http://localhost/", "http://evil.com/", "https://ann@localhost/", "ftp://localhost/"} {
+	for _, foreign := range []string{"https://evil.com/", "http://localhost/", "http://evil.com/", "https://ann@localhost/",
+		"ftp://localhost/"} {
 		park(url.Values{"redirect_uri": {foreign}}).WantError(identity.ErrRedirectURI)
 	}
 
 	kept := park(url.Values{"redirect_uri": {home}, "keep_session": {"true"}, "state": {strings.Repeat("ä", 128)}}).Want(http.StatusOK)
-	if claims := claimsOf(t, kept.String("token")); claims["scope"] != "park" || claims["nonce"] != strings.Repeat("ä", 128) || claims["exp"].(float64)-claims["iat"].(float64) != 60 {
+	if claims := claimsOf(t, kept.String("token")); claims["scope"] != "park" || claims["nonce"] != strings.Repeat("ä", 128) ||
+		claims["exp"].(float64)-claims["iat"].(float64) != 60 {
 		t.Errorf("pickup token says %v", claims)
 	}
 	own := s.Stranger().As(kept.String("token")).Get(s.Identity + "/auth/park").Want(http.StatusOK)
-	if c := claimsOf(t, own.String("token")); c["sid"] == claimsOf(t, ann.ID)["sid"] || c["exp"] != claimsOf(t, ann.ID)["exp"] || bearer(own) != own.String("token") {
+	if c := claimsOf(t, own.String("token")); c["sid"] == claimsOf(t, ann.ID)["sid"] || c["exp"] != claimsOf(t, ann.ID)["exp"] ||
+		bearer(own) != own.String("token") {
 		t.Errorf("the session of its own is %v", c)
 	}
 	s.Stranger().As(kept.String("token")).Get(s.Identity + "/auth/park").WantError(identity.ErrNothingParked)
@@ -139,7 +146,8 @@ func TestPark(t *testing.T) {
 	pickup := s.Stranger().As(moved.String("token"))
 	pickup.Get(s.Identity + "/auth/park").WantError(identity.ErrVerifier)
 	pickup.Get(s.Identity + "/auth/park?code_verifier=" + verifier + "x").WantError(identity.ErrVerifier)
-	if head := pickup.Do("HEAD", s.Identity+"/auth/park?code_verifier="+verifier, nil).Want(http.StatusMethodNotAllowed); head.Header.Get("Allow") != "GET, POST" {
+	if head := pickup.Do("HEAD", s.Identity+"/auth/park?code_verifier="+verifier,
+		nil).Want(http.StatusMethodNotAllowed); head.Header.Get("Allow") != "GET, POST" {
 		t.Errorf("HEAD, which would use the token up, is answered with Allow: %q", head.Header.Get("Allow"))
 	}
 	arrived := pickup.Get(s.Identity + "/auth/park?code_verifier=" + verifier).Want(http.StatusOK)
@@ -184,7 +192,8 @@ func TestBrokenQuery(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	session := ann.As(ann.ID)
 	park := "/auth/park?redirect_uri=" + url.QueryEscape(s.Config.PublicURL.String())
-	for _, path := range []string{park + "&code_challenge=%zz", park + "&state=a;b", "/auth/logout?jti=%zz", "/auth/logout?jti=a;b", "/auth/access?cookie=%"} {
+	for _, path := range []string{park + "&code_challenge=%zz", park + "&state=a;b", "/auth/logout?jti=%zz", "/auth/logout?jti=a;b",
+		"/auth/access?cookie=%"} {
 		if resp := session.Post(s.Identity+path, nil).WantError(fault.ErrInvalid); !strings.Contains(resp.Details(), "query: ") {
 			t.Errorf("%s: %s", path, resp.Body)
 		}
@@ -210,12 +219,15 @@ func TestDiscovery(t *testing.T) {
 	s := testkit.New(t)
 	issuer := s.Config.PublicURL.String() + s.Identity
 	elsewhere := s.Stranger().With("Host", "other.example.org")
-	for _, path := range []string{s.Identity + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server", "/.well-known/oauth-authorization-server" + s.Identity} {
+	for _, path := range []string{s.Identity + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+		"/.well-known/oauth-authorization-server" + s.Identity} {
 		elsewhere.Get(path).WantError(fault.ErrNotFound) // it would name an issuer that is not that host
 	}
 	s.Stranger().Get("/.well-known/openid-configuration").WantError(fault.ErrNotFound)
-	if grant := s.Stranger().Get("/.well-known/oauth-authorization-server" + s.Identity).Want(http.StatusOK); grant.String("issuer") != issuer ||
-		grant.String("device_authorization_endpoint") != issuer+"/device/authorization" || grant.String("token_endpoint") != issuer+"/device/token" {
+	if grant := s.Stranger().Get("/.well-known/oauth-authorization-server" + s.Identity).Want(http.StatusOK); grant.String(
+		"issuer") != issuer ||
+		grant.String("device_authorization_endpoint") != issuer+"/device/authorization" ||
+		grant.String("token_endpoint") != issuer+"/device/token" {
 		t.Errorf("%s", grant.Body)
 	}
 	for _, path := range []string{s.Identity + "/oidc/discovery", s.Identity + "/.well-known/openid-configuration"} {
@@ -241,14 +253,16 @@ func TestTokenConfusion(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	c := s.Config
 	issuer := token.NewIssuer(s.App.Keys, c.PublicURL.String()+s.Identity, c.ClaimNamespace, token.Lifetimes{
-		ID: time.Hour, Signup: time.Hour, MFA: time.Hour, Access: time.Hour, Pickup: time.Hour, Preflight: time.Hour, Reservation: time.Hour, Download: time.Hour,
+		ID: time.Hour, Signup: time.Hour, MFA: time.Hour, Access: time.Hour, Pickup: time.Hour, Preflight: time.Hour, Reservation: time.Hour,
+		Download: time.Hour,
 	}, s.Clock.Now)
 	claims := token.Claims{
 		Person: uid(t, ann.ID), Session: id.New[id.Session](), AuthLevel: 2, Epoch: 99, State: "s",
 		Reservation: id.New[id.Reservation](), Delivery: id.New[id.Delivery](),
 	}
 	kinds := map[token.Kind]string{}
-	for _, k := range []token.Kind{token.KindID, token.KindMFA, token.KindAccess, token.KindPickup, token.KindPreflight, token.KindUID, token.KindReservation, token.KindDownload} {
+	for _, k := range []token.Kind{token.KindID, token.KindMFA, token.KindAccess, token.KindPickup, token.KindPreflight, token.KindUID,
+		token.KindReservation, token.KindDownload} {
 		raw, err := issuer.Issue(t.Context(), k, claims)
 		if err != nil {
 			t.Fatal(err)

@@ -111,7 +111,8 @@ func (w *takeover) second(mfa, kind, key string) *testkit.Response {
 // enter signs Ann in with password and second factor.
 func (w *takeover) enter(kind, key string) *testkit.Person {
 	w.t.Helper()
-	mfa := w.Stranger().Post(w.Identity+"/auth/login", credentials(annsAddress, "bcrypt", testkit.Password)).Want(http.StatusOK).String("token")
+	mfa := w.Stranger().Post(w.Identity+"/auth/login",
+		credentials(annsAddress, "bcrypt", testkit.Password)).Want(http.StatusOK).String("token")
 	p := w.Stranger()
 	p.Email, p.ID = annsAddress, w.second(mfa, kind, key).Want(http.StatusOK).String("token")
 	p.Refresh()
@@ -202,7 +203,8 @@ func TestUndoRestoresFactors(t *testing.T) {
 	w := newTakeover(t)
 	code := withTOTP(t, w.Server, w.hand)
 	w.hand = w.enter("totp", code())
-	codes := strings.Fields(w.hand.Post(w.Identity+"/profile/authenticators", map[string]any{"type": "recovery", "name": "Paper"}).Want(http.StatusCreated).String("key"))
+	codes := strings.Fields(w.hand.Post(w.Identity+"/profile/authenticators",
+		map[string]any{"type": "recovery", "name": "Paper"}).Want(http.StatusCreated).String("key"))
 	w.hand.Refresh()
 	list := func(p *testkit.Person) (uids []string) {
 		all, _ := p.Get(w.Identity + "/profile/authenticators").Want(http.StatusOK).Value("authenticators").([]any)

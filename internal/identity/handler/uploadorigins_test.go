@@ -23,9 +23,11 @@ func TestUploadOrigins(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	for _, body := range []map[string]any{
-		{}, {"origins": nil}, {"origins": "https://a.example"}, {"origins": []any{1}}, list("http://a.example"), list("*"), list("null"), list(""),
+		{}, {"origins": nil}, {"origins": "https://a.example"}, {"origins": []any{1}}, list("http://a.example"), list("*"), list("null"),
+		list(""),
 		list("https://"), list("https://a.example/"), list("https://*.example"), list("https://u@a.example"), list("https://a.example:0"),
-		list("https://a.example:65536"), list("https://a.example:"), list("https://a.example:080"), list("https://10.0.0.1"), list("https://[::1]"),
+		list("https://a.example:65536"), list("https://a.example:"), list("https://a.example:080"), list("https://10.0.0.1"),
+		list("https://[::1]"),
 		list("https://a.example https://b.example"), list("https://a.example?x"), list("https://a.example#x"), list("https://a.example\x00"),
 	} {
 		w.ann.Put(path, body).WantError(fault.ErrInvalid)
@@ -50,7 +52,8 @@ func TestUploadOrigins(t *testing.T) {
 	}
 	w.ann.Put(path, list()).Want(http.StatusOK)
 	audit := w.ann.Get(w.acme.path + "/audit?action=organization.uploadorigins").Want(http.StatusOK)
-	if audit.Value("entries.3") != nil || audit.String("entries.1.details.origins") != "https://www.example.com https://xn--bcher-kva.example:8443" {
+	if audit.Value("entries.3") != nil || audit.String(
+		"entries.1.details.origins") != "https://www.example.com https://xn--bcher-kva.example:8443" {
 		t.Errorf("%s", audit.Body)
 	}
 

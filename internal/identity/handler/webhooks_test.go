@@ -105,7 +105,8 @@ func happen(t *testing.T, s *testkit.Server, p *testkit.Person, n int) (uids []s
 		for range n {
 			subject := id.New[id.Transfer]().String()
 			uids = append(uids, subject)
-			if err := events.Append(t.Context(), tx, s.Clock.Now(), events.Event{Kind: events.TransferReceived, Subject: subject, Receivers: []id.Person{uid(t, p.ID)}}); err != nil {
+			if err := events.Append(t.Context(), tx, s.Clock.Now(),
+				events.Event{Kind: events.TransferReceived, Subject: subject, Receivers: []id.Person{uid(t, p.ID)}}); err != nil {
 				return err
 			}
 		}
@@ -130,7 +131,8 @@ func TestWebhook(t *testing.T) {
 	r, ann := newReceiver(t), s.SignUp("ann@example.com")
 	made := ann.Post(s.Identity+"/webhooks", hook(r.URL+"/in", events.TransferReceived)).Want(http.StatusCreated)
 	path := made.Header.Get("Location")[len(s.URL):]
-	if list := ann.Get(s.Identity + "/webhooks").Want(http.StatusOK); bytes.Contains(list.Body, []byte("whsec_")) || list.String("webhooks.0.uid") != made.String("uid") {
+	if list := ann.Get(s.Identity + "/webhooks").Want(http.StatusOK); bytes.Contains(list.Body, []byte("whsec_")) ||
+		list.String("webhooks.0.uid") != made.String("uid") {
 		t.Errorf("the list is %s", list.Body)
 	}
 	ann.Get(path).Want(http.StatusOK)
@@ -143,7 +145,8 @@ func TestWebhook(t *testing.T) {
 	}
 	poll.Until(t, "the log", func() bool { return says(ann.Get(path+"/deliveries"), `"state":"delivered"`) })
 	entry := ann.Get(path + "/deliveries?state=delivered").Want(http.StatusOK)
-	if entry.String("deliveries.0.uid") != m.id || entry.String("deliveries.0.event") != m.Data.UID || entry.Value("deliveries.0.status").(float64) != http.StatusNoContent {
+	if entry.String("deliveries.0.uid") != m.id || entry.String("deliveries.0.event") != m.Data.UID ||
+		entry.Value("deliveries.0.status").(float64) != http.StatusNoContent {
 		t.Errorf("the log is %s", entry.Body)
 	}
 	ann.Get(path + "/deliveries?state=x").WantError(fault.ErrInvalid)
@@ -191,7 +194,8 @@ func TestWebhookOfOthers(t *testing.T) {
 	t.Parallel()
 	s := hooked(t)
 	ann, eve := s.SignUp("ann@example.com"), s.SignUp("eve@example.com")
-	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated).String("uid")
+	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks",
+		hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated).String("uid")
 	eve.Get(path).WantError(webhook.ErrNotFound)
 	eve.Put(path, hook("https://evil.example.com/", events.TransferReceived)).WantError(webhook.ErrNotFound)
 	eve.Delete(path).WantError(webhook.ErrNotFound)
@@ -224,8 +228,10 @@ func TestWebhookMembers(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	s.SendUndocumented()
 	for _, body := range []map[string]any{
-		hook("https://hooks.example.com/"), hook("https://hooks.example.com/", "PING"), hook("http://hooks.example.com/", events.TransferReceived),
-		hook("https://127.0.0.1/", events.TransferReceived), hook("https://[::ffff:10.0.0.1]/", events.TransferReceived), hook("https://localhost/", events.TransferReceived),
+		hook("https://hooks.example.com/"), hook("https://hooks.example.com/", "PING"),
+		hook("http://hooks.example.com/", events.TransferReceived),
+		hook("https://127.0.0.1/", events.TransferReceived), hook("https://[::ffff:10.0.0.1]/", events.TransferReceived),
+		hook("https://localhost/", events.TransferReceived),
 		hook("x", events.TransferReceived), hook("https://a:b@hooks.example.com/", events.TransferReceived),
 	} {
 		ann.Post(s.Identity+"/webhooks", body).WantError(fault.ErrInvalid)
@@ -252,7 +258,8 @@ func TestWebhookOfOrganization(t *testing.T) {
 		t.Errorf("got %s", m.body)
 	}
 	ann.Delete(s.Identity + "/organizations/" + organization).Want(http.StatusNoContent)
-	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil || n != 0 {
+	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil ||
+		n != 0 {
 		t.Errorf("%d webhooks of a deleted organization, %v", n, err)
 	}
 }
@@ -263,7 +270,8 @@ func TestWebhookFails(t *testing.T) {
 	s := hooked(t)
 	r, ann := newReceiver(t), s.SignUp("ann@example.com")
 	r.answer(http.StatusInternalServerError)
-	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
+	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks",
+		hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
 	happen(t, s, ann, 1)
 	begin := s.Clock.Now()
 	for n := 1; ; n++ {
@@ -280,7 +288,8 @@ func TestWebhookFails(t *testing.T) {
 				Reason   *string
 			}](t.Context(), s.App.DB.Pool, "delivery", nil, "SELECT state, attempts, next_attempt_at AS next, reason FROM webhook.deliveries")
 			state.State, state.Attempts, state.Next = got.State, got.Attempts, got.Next
-			return err == nil && got.Attempts == n && got.Reason != nil && (got.State == webhook.DeliveryDead || got.Next.Sub(s.Clock.Now()) != 30*time.Second)
+			return err == nil && got.Attempts == n && got.Reason != nil &&
+				(got.State == webhook.DeliveryDead || got.Next.Sub(s.Clock.Now()) != 30*time.Second)
 		})
 		if state.State == webhook.DeliveryDead {
 			break
@@ -317,7 +326,8 @@ func TestWebhookGone(t *testing.T) {
 	s := hooked(t)
 	r, ann := newReceiver(t), s.SignUp("ann@example.com")
 	r.answer(http.StatusGone)
-	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
+	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks",
+		hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
 	happen(t, s, ann, 20)
 	poll.Until(t, "the webhook ending", func() bool { return says(ann.Get(path), webhook.DisabledGone) })
 	s.Mail.Wait(t, "ann@example.com", "webhook", 1)
@@ -337,7 +347,8 @@ func TestWebhookReplicas(t *testing.T) {
 	for range 20 {
 		want = append(want, happen(t, s, ann, 10)...)
 		_ = s.App.DB.InTx(t.Context(), func(tx database.Tx) error {
-			err := events.Append(t.Context(), tx, s.Clock.Now(), events.Event{Kind: events.TransferReceived, Subject: "rolled back", Receivers: []id.Person{uid(t, ann.ID)}})
+			err := events.Append(t.Context(), tx, s.Clock.Now(),
+				events.Event{Kind: events.TransferReceived, Subject: "rolled back", Receivers: []id.Person{uid(t, ann.ID)}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -349,7 +360,8 @@ func TestWebhookReplicas(t *testing.T) {
 		got = append(got, m.Data.Subject)
 	}
 	poll.Until(t, "the outcomes", func() bool {
-		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.deliveries WHERE state <> 'delivered'")
+		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil,
+			"SELECT count(*) FROM webhook.deliveries WHERE state <> 'delivered'")
 		return err == nil && n == 0
 	})
 	if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) || len(r.all()) != len(want) {
@@ -400,7 +412,8 @@ func TestWebhookBounds(t *testing.T) {
 	s := hooked(t)
 	r, ann := newReceiver(t), s.SignUp("ann@example.com")
 	r.answer(http.StatusInternalServerError)
-	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks", hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
+	path := s.Identity + "/webhooks/" + ann.Post(s.Identity+"/webhooks",
+		hook(r.URL, events.TransferReceived)).Want(http.StatusCreated).String("uid")
 	happen(t, s, ann, webhook.MaxPendingDeliveries+150)
 	count := func(condition string) int {
 		n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.deliveries WHERE "+condition)
@@ -414,7 +427,8 @@ func TestWebhookBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if pending, dead := count("state = 'pending'"), count("state = 'dead' AND reason = 'TOO_MANY'"); pending != webhook.MaxPendingDeliveries || dead != webhook.LoggedDeliveries {
+	if pending, dead := count("state = 'pending'"), count("state = 'dead' AND reason = 'TOO_MANY'"); pending != webhook.MaxPendingDeliveries ||
+		dead != webhook.LoggedDeliveries {
 		t.Errorf("%d pending, %d dead", pending, dead)
 	}
 	ann.Delete(path).Want(http.StatusNoContent)
@@ -430,7 +444,8 @@ func TestWebhookEndsWithPerson(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	ann.Post(s.Identity+"/webhooks", hook("https://hooks.example.com/", events.TransferReceived)).Want(http.StatusCreated)
 	ann.Do("DELETE", s.Identity+"/profile", nil).Want(http.StatusNoContent)
-	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil || n != 0 {
+	if n, err := database.Scalar[int](t.Context(), s.App.DB.Pool, "count", nil, "SELECT count(*) FROM webhook.webhooks"); err != nil ||
+		n != 0 {
 		t.Errorf("%d webhooks of a deleted person, %v", n, err)
 	}
 }

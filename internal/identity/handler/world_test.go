@@ -40,7 +40,8 @@ func useTokens(p *testkit.Person, r *testkit.Response) {
 // invite invites an address and returns the invitation's key.
 func (c company) invite(admin *testkit.Person, address string, roles ...string) string {
 	c.s.T.Helper()
-	return admin.Post(c.path+"/invitations", map[string]any{"address": address, "roles": append([]string{}, roles...)}).Want(http.StatusCreated).String("key")
+	return admin.Post(c.path+"/invitations", map[string]any{"address": address, "roles": append([]string{}, roles...)}).Want(
+		http.StatusCreated).String("key")
 }
 
 // join makes a person a member by an invitation.

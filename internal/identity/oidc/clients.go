@@ -132,7 +132,9 @@ func parseClient(raw json.RawMessage) (c Client, problems []error) {
 	for _, name := range names {
 		target, known := targets[name]
 		if !known {
-			problems = append(problems, fmt.Errorf(" has an unknown member %s; known are type, issuer, clientId, clientSecret, name, organizationUid, domains and emailTrusted", strconv.Quote(name)))
+			problems = append(problems, fmt.Errorf(
+				" has an unknown member %s; known are type, issuer, clientId, clientSecret, name, organizationUid, domains and emailTrusted",
+				strconv.Quote(name)))
 			continue
 		}
 		want := "a string"

@@ -38,7 +38,8 @@ func TestLoad(t *testing.T) {
 	uid, err := id.Parse[id.Organization](organization)
 	want(t, err, nil)
 	expected := []oidc.Client{
-		{Type: oidc.Keycloak, Issuer: "https://sso.example.com/realms/a", ClientID: "c1", ClientSecret: secret, Name: "Sign in with A", Organization: uid, Domains: []string{"a.example"}, EmailTrusted: true},
+		{Type: oidc.Keycloak, Issuer: "https://sso.example.com/realms/a", ClientID: "c1", ClientSecret: secret, Name: "Sign in with A",
+			Organization: uid, Domains: []string{"a.example"}, EmailTrusted: true},
 		{Type: oidc.Microsoft, Issuer: "https://login.microsoftonline.com/common/v2.0", ClientID: "c2"},
 		{Type: oidc.Google, Issuer: "https://accounts.google.com", ClientID: "c3"},
 		{Type: oidc.Apple, Issuer: "https://appleid.apple.com", ClientID: "c4"},
@@ -85,14 +86,15 @@ func TestLoadMistakes(t *testing.T) {
 		return one(`"type":"` + kind + `","issuer":"` + issuer + `","clientId":"c"` + more)
 	}
 	for content, expected := range map[string]string{
-		``:                                  "the file is not JSON: line 1: unexpected end of JSON input",
-		"[\n{\n]":                           "the file is not JSON: line 3: invalid character ']' looking for beginning of object key string",
-		`{}`:                                "the file must hold a JSON array of objects",
-		`null`:                              "the file must hold a JSON array of objects",
-		"[\"\xff\"]":                        "the file is not valid UTF-8",
-		`[7]`:                               "clients[0] must be an object that names no member twice",
-		`[null]`:                            "clients[0] must be an object that names no member twice",
-		`[{}]`:                              "clients[0].type: must be microsoft, google, apple or keycloak\nclients[0].issuer: is required\nclients[0].clientId: is empty",
+		``:           "the file is not JSON: line 1: unexpected end of JSON input",
+		"[\n{\n]":    "the file is not JSON: line 3: invalid character ']' looking for beginning of object key string",
+		`{}`:         "the file must hold a JSON array of objects",
+		`null`:       "the file must hold a JSON array of objects",
+		"[\"\xff\"]": "the file is not valid UTF-8",
+		`[7]`:        "clients[0] must be an object that names no member twice",
+		`[null]`:     "clients[0] must be an object that names no member twice",
+		`[{}]`: "clients[0].type: must be microsoft, google, apple or " +
+			"keycloak\nclients[0].issuer: is required\nclients[0].clientId: is empty",
 		`[]`:                                "",
 		one(good):                           "",
 		"\ufeff" + one(good):                "",
@@ -100,31 +102,56 @@ func TestLoadMistakes(t *testing.T) {
 		one(good + `,"emailTrusted":"yes"`): "clients[0].emailTrusted: must be true or false",
 		one(good + `,"name":null`):          "clients[0].name: must be a string",
 		one(good + `,"name":"a\u0000"`):     "clients[0].name: contains a control character",
-		one(good + `,"clientSecret":["` + secret + `"]`):                                                                                      "clients[0].clientSecret: must be a string",
-		one(good + `,"clientSecret":"` + secret + `\n"`):                                                                                      "clients[0].clientSecret: contains a control character",
-		one(good + `,"organizationUid":"acme"`):                                                                                               "clients[0].organizationUid: is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11",
-		one(good + `,"ClientSecret":"x"`):                                                                                                     "clients[0] has an unknown member \"ClientSecret\"; known are type, issuer, clientId, clientSecret, name, organizationUid, domains and emailTrusted",
-		`[{` + good + `},{` + good + `}]`:                                                                                                     "clients[1].clientId: the pair of issuer and clientId is that of clients[0]",
-		`[{` + good + `},{"type":"apple","issuer":"https://sso.example.com","clientId":"d"}]`:                                                 "clients[1].type: clients[0] has the same issuer, so its type must be the same",
-		issuer("oidc", "https://a.example", ""):                                                                                               "clients[0].type: must be microsoft, google, apple or keycloak",
-		issuer("keycloak", "http://sso.example.com", ""):                                                                                      "clients[0].issuer: must be an https URL; http is possible on loopback only",
-		issuer("keycloak", "http://10.0.0.1", ""):                                                                                             "clients[0].issuer: must be an https URL; http is possible on loopback only",
-		issuer("keycloak", "http://127.0.0.1.example.com", ""):                                                                                "clients[0].issuer: must be an https URL; http is possible on loopback only",
-		issuer("keycloak", "ftp://127.0.0.1", ""):                                                                                             "clients[0].issuer: must be an https URL; http is possible on loopback only",
-		issuer("keycloak", "sso.example.com", ""):                                                                                             "clients[0].issuer: must be a URL like https://login.example.com",
-		issuer("keycloak", "https://", ""):                                                                                                    "clients[0].issuer: must be a URL like https://login.example.com",
-		issuer("keycloak", "https://a.example/?x=1", ""):                                                                                      "clients[0].issuer: must be without user information, query and fragment",
-		issuer("keycloak", "https://a.example/?", ""):                                                                                         "clients[0].issuer: must be without user information, query and fragment",
-		issuer("keycloak", "https://a.example/#", ""):                                                                                         "clients[0].issuer: must be without user information, query and fragment",
-		issuer("keycloak", "https://u:p@a.example/", ""):                                                                                      "clients[0].issuer: must be without user information, query and fragment",
-		issuer("google", "https://a.example", `,"emailTrusted":true`):                                                                         trusted,
-		issuer("apple", "https://a.example", `,"emailTrusted":true`):                                                                          trusted,
-		issuer("microsoft", "https://login.microsoftonline.com/common/v2.0", `,"emailTrusted":true`):                                          trusted,
-		issuer("microsoft", "https://login.microsoftonline.com/organizations/v2.0", `,"emailTrusted":true`):                                   trusted,
-		issuer("microsoft", "https://login.microsoftonline.com/consumers", `,"emailTrusted":true`):                                            trusted,
-		issuer("microsoft", "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0", `,"emailTrusted":true`):            trusted,
-		issuer("microsoft", "https://login.microsoftonline.com/3aa4a235-b6e2-48d5-9195-7fcf05b459b0/v2.0", `,"emailTrusted":true`):            "",
-		issuer("microsoft", "https://login.microsoftonline.com/common/v2.0", `,"organizationUid":"`+organization+`","domains":["a.example"]`): "clients[0].organizationUid: needs the issuer of one tenant; with this one, anybody with a Microsoft account would become a member",
+		one(good + `,"clientSecret":["` + secret +
+			`"]`): "clients[0].clientSecret: must be a string",
+		one(good + `,"clientSecret":"` + secret +
+			`\n"`): "clients[0].clientSecret: contains a control character",
+		one(good + `,"organizationUid":"acme"`): "clients[0].organizationUid: is not a UUID like " +
+			"0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11",
+		one(good + `,"ClientSecret":"x"`): "clients[0] has an unknown member " +
+			"\"ClientSecret\"; known are type, issuer, clientId, clientSecret, name, organizationUid, domains and emailTrusted",
+		`[{` + good + `},{` + good + `}]`: "clients[1].clientId: the pair of issuer and " +
+			"clientId is that of clients[0]",
+		`[{` + good + `},{"type":"apple","issuer":"https://sso.example.com","clientId":"d"}]`: "clients[1].type: clients[0] has the same " +
+			"issuer, so its type must be the same",
+		issuer("oidc", "https://a.example",
+			""): "clients[0].type: must be microsoft, google, apple or keycloak",
+		issuer("keycloak", "http://sso.example.com",
+			""): "clients[0].issuer: must be an https URL; http is possible on loopback only",
+		issuer("keycloak", "http://10.0.0.1",
+			""): "clients[0].issuer: must be an https URL; http is possible on loopback only",
+		issuer("keycloak", "http://127.0.0.1.example.com",
+			""): "clients[0].issuer: must be an https URL; http is possible on loopback only",
+		issuer("keycloak", "ftp://127.0.0.1",
+			""): "clients[0].issuer: must be an https URL; http is possible on loopback only",
+		issuer("keycloak", "sso.example.com",
+			""): "clients[0].issuer: must be a URL like https://login.example.com",
+		issuer("keycloak", "https://", ""): "clients[0].issuer: must be a URL like https://login.example.com",
+		issuer("keycloak", "https://a.example/?x=1",
+			""): "clients[0].issuer: must be without user information, query and fragment",
+		issuer("keycloak", "https://a.example/?",
+			""): "clients[0].issuer: must be without user information, query and fragment",
+		issuer("keycloak", "https://a.example/#",
+			""): "clients[0].issuer: must be without user information, query and fragment",
+		issuer("keycloak", "https://u:p@a.example/",
+			""): "clients[0].issuer: must be without user information, query and fragment",
+		issuer("google", "https://a.example",
+			`,"emailTrusted":true`): trusted,
+		issuer("apple", "https://a.example",
+			`,"emailTrusted":true`): trusted,
+		issuer("microsoft", "https://login.microsoftonline.com/common/v2.0",
+			`,"emailTrusted":true`): trusted,
+		issuer("microsoft", "https://login.microsoftonline.com/organizations/v2.0",
+			`,"emailTrusted":true`): trusted,
+		issuer("microsoft", "https://login.microsoftonline.com/consumers",
+			`,"emailTrusted":true`): trusted,
+		issuer("microsoft", "https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0",
+			`,"emailTrusted":true`): trusted,
+		issuer("microsoft", "https://login.microsoftonline.com/3aa4a235-b6e2-48d5-9195-7fcf05b459b0/v2.0", `,"emailTrusted":true`): "",
+		issuer("microsoft", "https://login.microsoftonline.com/common/v2.0",
+			`,"organizationUid":"`+organization+
+				`","domains":["a.example"]`): "clients[0].organizationUid: needs the issuer of one tenant; with this one, anybody with a Microsoft " +
+			"account would become a member",
 	} {
 		_, err := oidc.ParseClients([]byte(content))
 		got := ""
@@ -140,7 +167,8 @@ func TestLoadMistakes(t *testing.T) {
 	}
 }
 
-const trusted = "clients[0].emailTrusted: needs an issuer that one organization runs for itself: a keycloak realm or the issuer of one Microsoft tenant"
+const trusted = "clients[0].emailTrusted: needs an issuer that one organization runs for itself: a keycloak realm or the issuer of one " +
+	"Microsoft tenant"
 
 func TestUserName(t *testing.T) {
 	t.Parallel()
@@ -187,7 +215,8 @@ func TestConfigured(t *testing.T) {
 		"its own before many":     {of(microsoft(common), microsoft(tenant)), tenant, tenant},
 		"personal is no tenant":   {of(microsoft(work)), personal, personal},
 		"personal is one of all":  {of(microsoft(work), microsoft(common)), personal, common},
-		"no tenant at all":        {of(microsoft(common)), "https://login.microsoftonline.com/evil/v2.0", "https://login.microsoftonline.com/evil/v2.0"},
+		"no tenant at all": {of(microsoft(common)), "https://login.microsoftonline.com/evil/v2.0",
+			"https://login.microsoftonline.com/evil/v2.0"},
 	} {
 		if got := c.providers.Configured(c.iss); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)

@@ -18,11 +18,12 @@ const (
 
 // One error per reason, for errors.Is.
 var (
-	ErrInvalidToken        = &Error{Reason: InvalidToken, Detail: "token: is not a valid ID token of a configured provider"}
-	ErrEmailMissing        = &Error{Reason: EmailMissing, Detail: "token: holds no email address; ask the provider for the scope email"}
-	ErrEmailNotVerified    = &Error{Reason: EmailNotVerified, Detail: "token: the provider does not say that the email address is verified"}
-	ErrUnknownProvider     = &Error{Reason: UnknownProvider, Detail: "issuer, clientId: are not a provider of the client environment"}
-	ErrInteractionFailed   = &Error{Reason: InteractionFailed, Detail: "the identity provider did not accept the request or its answer cannot be used"}
+	ErrInvalidToken      = &Error{Reason: InvalidToken, Detail: "token: is not a valid ID token of a configured provider"}
+	ErrEmailMissing      = &Error{Reason: EmailMissing, Detail: "token: holds no email address; ask the provider for the scope email"}
+	ErrEmailNotVerified  = &Error{Reason: EmailNotVerified, Detail: "token: the provider does not say that the email address is verified"}
+	ErrUnknownProvider   = &Error{Reason: UnknownProvider, Detail: "issuer, clientId: are not a provider of the client environment"}
+	ErrInteractionFailed = &Error{Reason: InteractionFailed,
+		Detail: "the identity provider did not accept the request or its answer cannot be used"}
 	ErrCommunicationFailed = &Error{Reason: CommunicationFailed, Detail: "the identity provider cannot be reached at the moment; retry"}
 	ErrInvalidCode         = &Error{Reason: InvalidCode, Detail: "code: is invalid, used or expired, or code_verifier does not belong to it"}
 )

@@ -67,7 +67,8 @@ func TestExchange(t *testing.T) {
 						form.Set("client_secret", c.secret)
 					}
 				}
-				if r.Method != http.MethodPost || r.PostForm.Encode() != form.Encode() || basic != c.basic || basic && (id != clientID || password != c.secret) {
+				if r.Method != http.MethodPost || r.PostForm.Encode() != form.Encode() || basic != c.basic || basic &&
+					(id != clientID || password != c.secret) {
 					t.Errorf("%s %s, basic %v", r.Method, r.PostForm.Encode(), basic)
 				}
 			})

@@ -32,7 +32,8 @@ func TestKeyRotation(t *testing.T) {
 	// Tokens of unknown keys cause one refetch per refetch time.
 	forged := newES256(t, "k9")
 	for range 20 {
-		want(t, verify(forged.sign(t, []byte(`{"iss":"`+l.issuer+`","aud":"`+clientID+`","sub":"x","iat":1,"exp":4102444800}`), nil)), oidc.ErrInvalidToken)
+		want(t, verify(forged.sign(t, []byte(`{"iss":"`+l.issuer+`","aud":"`+clientID+`","sub":"x","iat":1,"exp":4102444800}`), nil)),
+			oidc.ErrInvalidToken)
 	}
 	if n := l.count(keysPath); n != 2 {
 		t.Errorf("keys were read %d times, want 2", n)

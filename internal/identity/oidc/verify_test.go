@@ -194,13 +194,14 @@ func TestVerifyEmail(t *testing.T) {
 		changes map[string]any
 		reason  error
 	}{
-		"true":                       {oidc.Google, false, nil, nil},
-		"text true":                  {oidc.Apple, false, map[string]any{"email_verified": "true"}, nil},
-		"false":                      {oidc.Keycloak, false, map[string]any{"email_verified": false}, oidc.ErrEmailNotVerified},
-		"text false":                 {oidc.Apple, false, map[string]any{"email_verified": "false"}, oidc.ErrEmailNotVerified},
-		"missing":                    {oidc.Keycloak, false, map[string]any{"email_verified": nil}, oidc.ErrEmailNotVerified},
-		"one":                        {oidc.Keycloak, false, map[string]any{"email_verified": 1}, oidc.ErrEmailNotVerified},
-		"other case":                 {oidc.Keycloak, false, map[string]any{"email_verified": nil, "Email_Verified": true}, oidc.ErrEmailNotVerified},
+		"true":       {oidc.Google, false, nil, nil},
+		"text true":  {oidc.Apple, false, map[string]any{"email_verified": "true"}, nil},
+		"false":      {oidc.Keycloak, false, map[string]any{"email_verified": false}, oidc.ErrEmailNotVerified},
+		"text false": {oidc.Apple, false, map[string]any{"email_verified": "false"}, oidc.ErrEmailNotVerified},
+		"missing":    {oidc.Keycloak, false, map[string]any{"email_verified": nil}, oidc.ErrEmailNotVerified},
+		"one":        {oidc.Keycloak, false, map[string]any{"email_verified": 1}, oidc.ErrEmailNotVerified},
+		"other case": {oidc.Keycloak, false, map[string]any{"email_verified": nil, "Email_Verified": true},
+			oidc.ErrEmailNotVerified},
 		"list":                       {oidc.Keycloak, false, map[string]any{"email_verified": []bool{true}}, oidc.ErrEmailNotVerified},
 		"trusted and false":          {oidc.Keycloak, true, map[string]any{"email_verified": false}, nil},
 		"trusted and missing":        {oidc.Keycloak, true, map[string]any{"email_verified": nil}, nil},

@@ -136,5 +136,6 @@ func (s *Store) ExpiringAPITokens(ctx context.Context, now, until time.Time, lim
 		), warned AS (
 			UPDATE identity.api_tokens t SET warned_at = $1 FROM due WHERE t.uid = due.uid
 		)
-		SELECT `+apiTokenColumns+` FROM due JOIN identity.live_api_tokens t ON t.uid = due.uid JOIN identity.persons n ON n.uid = t.person`, now, until, limit)
+		SELECT `+apiTokenColumns+` FROM due JOIN identity.live_api_tokens t ON t.uid = due.uid JOIN identity.persons n ON n.uid = t.person`, now,
+		until, limit)
 }

@@ -74,7 +74,8 @@ func (s *Store) UpgradeHash(ctx context.Context, p id.Person, old, hash []byte) 
 
 const authenticatorColumns = `
 		a.uid, a.type, coalesce(a.name, '') AS name, a.registered_at, a.updated_at, a.verified,
-		CASE WHEN a.type = 'recovery' THEN (SELECT count(*) FROM identity.recovery_codes c WHERE c.authenticator = a.uid) ELSE 1 END AS cardinality,
+		CASE WHEN a.type = 'recovery' THEN (SELECT count(*) FROM identity.recovery_codes c
+			WHERE c.authenticator = a.uid) ELSE 1 END AS cardinality,
 		k.used_at, coalesce(k.backed_up, false) AS backed_up, coalesce(k.host, '') AS host
 		FROM identity.authenticators a LEFT JOIN identity.passkeys k ON k.authenticator = a.uid`
 
@@ -127,7 +128,8 @@ func (s *Store) Secret(ctx context.Context, p id.Person, a id.Authenticator) (Se
 
 // InsertTOTP stores a sealed TOTP secret. It replaces one that was never verified. Call it with the person locked.
 // Errors: identity.ErrTypeRegistered.
-func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, name string, sealed []byte, verified bool, now time.Time) error {
+func (s *Store) InsertTOTP(ctx context.Context, p id.Person, a id.Authenticator, name string, sealed []byte, verified bool,
+	now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "delete unverified totp", `
 		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'totp' AND NOT verified`, p); err != nil {
 		return err
@@ -207,7 +209,8 @@ func (s *Store) LowerLevels(ctx context.Context, p id.Person) error {
 }
 
 // ReplaceRecovery stores a set of recovery codes and deletes the earlier set. Call it with the person locked.
-func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, name string, salt []byte, hashes [][]byte, now time.Time) error {
+func (s *Store) ReplaceRecovery(ctx context.Context, p id.Person, a id.Authenticator, name string, salt []byte, hashes [][]byte,
+	now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "delete recovery", `
 		DELETE FROM identity.authenticators WHERE person = $1 AND type = 'recovery'`, p); err != nil {
 		return err

@@ -20,7 +20,8 @@ type NewDeviceLogin struct {
 // InsertDeviceLogin stores a program that asks for a session.
 // Errors: identity.ErrDeviceLogins when as many wait as are allowed.
 func (s *Store) InsertDeviceLogin(ctx context.Context, d NewDeviceLogin) error {
-	if _, err := database.Exec(ctx, s.q, "lock device logins", `SELECT pg_advisory_xact_lock(hashtextextended('identity.device_logins', 0))`); err != nil {
+	if _, err := database.Exec(ctx, s.q, "lock device logins",
+		`SELECT pg_advisory_xact_lock(hashtextextended('identity.device_logins', 0))`); err != nil {
 		return err
 	}
 	return database.Changed(ctx, s.q, "store device login", identity.ErrDeviceLogins, `
@@ -28,7 +29,8 @@ func (s *Store) InsertDeviceLogin(ctx context.Context, d NewDeviceLogin) error {
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
 		WHERE (SELECT count(*) FROM identity.device_logins WHERE expires_at > $9) < $11
 		  AND (SELECT count(*) FROM identity.device_logins WHERE network = $7 AND expires_at > $9) < $12`,
-		d.DeviceHash, d.UserHash, d.Host, d.Name, d.UserAgent, d.IP, d.Network, int(identity.DeviceLoginPoll/time.Second), d.CreatedAt, d.ExpiresAt,
+		d.DeviceHash, d.UserHash, d.Host, d.Name, d.UserAgent, d.IP, d.Network, int(identity.DeviceLoginPoll/time.Second), d.CreatedAt,
+		d.ExpiresAt,
 		identity.MaxDeviceLogins, identity.MaxNetworkDeviceLogin)
 }
 
@@ -51,7 +53,8 @@ type Approval struct {
 
 // ApproveDeviceLogin approves a program that waits, once, and returns it.
 // Errors: identity.ErrUserCode.
-func (s *Store) ApproveDeviceLogin(ctx context.Context, userHashes [][]byte, host id.Organization, a Approval, now time.Time) (identity.DeviceLogin, error) {
+func (s *Store) ApproveDeviceLogin(ctx context.Context, userHashes [][]byte, host id.Organization, a Approval,
+	now time.Time) (identity.DeviceLogin, error) {
 	return database.One[identity.DeviceLogin](ctx, s.q, "approve device login", identity.ErrUserCode, `
 		UPDATE identity.device_logins d SET person = $4, epoch = $5, auth_level = $6, auth_time = $7,
 		       federated = coalesce((SELECT bool_or(t.federated) FROM identity.id_tokens t WHERE t.sid = $8 AND t.person = $4), false),
@@ -63,7 +66,8 @@ func (s *Store) ApproveDeviceLogin(ctx context.Context, userHashes [][]byte, hos
 
 // RefuseDeviceLogin refuses a program that waits, once, and returns it.
 // Errors: identity.ErrUserCode.
-func (s *Store) RefuseDeviceLogin(ctx context.Context, userHashes [][]byte, host id.Organization, now time.Time) (identity.DeviceLogin, error) {
+func (s *Store) RefuseDeviceLogin(ctx context.Context, userHashes [][]byte, host id.Organization,
+	now time.Time) (identity.DeviceLogin, error) {
 	return database.One[identity.DeviceLogin](ctx, s.q, "refuse device login", identity.ErrUserCode, `
 		UPDATE identity.device_logins SET refused = true
 		WHERE user_hash = ANY ($1) AND host = $2 AND expires_at > $3 AND person IS NULL AND NOT refused
@@ -96,7 +100,8 @@ func (s *Store) PollDeviceLogin(ctx context.Context, hash []byte, host id.Organi
 			UPDATE identity.device_logins d SET polled_at = $3, poll_seconds = d.poll_seconds + CASE WHEN b.too_early THEN $4::integer ELSE 0 END
 			FROM before b WHERE d.device_hash = b.device_hash
 		)
-		SELECT person, coalesce(epoch, 0) AS epoch, coalesce(auth_level, 0)::integer AS auth_level, auth_time, coalesce(federated, false) AS federated,
+		SELECT person, coalesce(epoch, 0) AS epoch, coalesce(auth_level, 0)::integer AS auth_level, auth_time, coalesce(federated,
+			false) AS federated,
 		       coalesce(external_sid, '') AS external_sid, refused, too_early, name, expires_at FROM before`,
 		hash, host, now, int(identity.DeviceLoginPoll/time.Second))
 }

@@ -101,7 +101,8 @@ func (s *Store) MakePrimary(ctx context.Context, p id.Person, address string) er
 // SetVerificationKey replaces the verification key of an unverified address. verified reports that the address is
 // verified already, and then nothing changes.
 // Errors: identity.ErrAddressNotFound.
-func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte, expires time.Time) (verified bool, err error) {
+func (s *Store) SetVerificationKey(ctx context.Context, p id.Person, address string, hash []byte,
+	expires time.Time) (verified bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set verification key", identity.ErrAddressNotFound, `
 		WITH changed AS (
 			UPDATE identity.addresses SET key_hash = $3, key_expires_at = $4

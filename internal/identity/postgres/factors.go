@@ -26,7 +26,8 @@ func (s *Store) BeginFactor(ctx context.Context, p id.Person, source uuid.UUID, 
 			VALUES ($1, $2, 1, $3::timestamptz + ($4::interval[])[1], $3::timestamptz + $5::interval)
 			ON CONFLICT (person, source) DO UPDATE SET
 			    failures = CASE WHEN f.forget_at <= $3 THEN 1 ELSE f.failures + 1 END,
-			    next_at = $3::timestamptz + ($4::interval[])[CASE WHEN f.forget_at <= $3 THEN 1 ELSE least(f.failures + 1, cardinality($4::interval[])) END],
+			    next_at = $3::timestamptz + ($4::interval[])[CASE WHEN f.forget_at <= $3 THEN 1 ELSE least(f.failures + 1,
+				cardinality($4::interval[])) END],
 			    forget_at = $3::timestamptz + $5::interval
 			WHERE f.next_at <= $3
 			RETURNING failures

@@ -23,7 +23,8 @@ type RegisteredLogin struct {
 // InsertExternalLogin registers the state of a login by form post.
 func (s *Store) InsertExternalLogin(ctx context.Context, stateHash []byte, l RegisteredLogin) error {
 	_, err := database.Exec(ctx, s.q, "register external login", `
-		INSERT INTO identity.external_logins (state_hash, host, redirect_url, binding_hash, expires_at, forget_at) VALUES ($1, $2, $3, $4, $5, $5)`,
+		INSERT INTO identity.external_logins (state_hash, host, redirect_url, binding_hash, expires_at, forget_at) VALUES ($1, $2, $3, $4, $5,
+			$5)`,
 		stateHash, l.Host, l.Redirect, l.BindingHash, l.ExpiresAt)
 	return err
 }
@@ -52,7 +53,8 @@ type PostingBrowser struct {
 // unchanged, and not before its release. other is nil when the browser that began the login posted the form: that releases
 // it. home reports whether the login began at the active hostname of the organization that the person is a member of.
 // Errors: identity.ErrExternalState.
-func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, other *PostingBrowser, now, claimBefore time.Time) (home bool, err error) {
+func (s *Store) StoreExternalLogin(ctx context.Context, stateHash []byte, l ExternalLogin, other *PostingBrowser, now,
+	claimBefore time.Time) (home bool, err error) {
 	var secrets PostingBrowser
 	if other != nil {
 		secrets = *other
@@ -76,7 +78,8 @@ const waiting = `e.claimed_at IS NULL AND e.expires_at > $1 AND p.uid = e.person
 // Errors: identity.ErrConfirmation.
 func (s *Store) ConfirmationOf(ctx context.Context, confirmationHash []byte, now time.Time) (identity.Confirmation, error) {
 	return database.One[identity.Confirmation](ctx, s.q, "read confirmation", identity.ErrConfirmation, `
-		SELECT coalesce(p.name, '') AS name, a.address, coalesce(h.host, '') AS host, CASE WHEN o.free THEN '' ELSE coalesce(o.name, '') END AS organization
+		SELECT coalesce(p.name, '') AS name, a.address, coalesce(h.host, '') AS host, CASE WHEN o.free THEN '' ELSE coalesce(o.name,
+			'') END AS organization
 		FROM identity.external_logins e
 		JOIN identity.persons p ON `+waiting+`
 		JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
@@ -90,7 +93,8 @@ func (s *Store) ConfirmationOf(ctx context.Context, confirmationHash []byte, now
 // Errors: identity.ErrConfirmation.
 func (s *Store) ConfirmExternalLogin(ctx context.Context, confirmationHash []byte, now, claimBefore time.Time) (RegisteredLogin, error) {
 	return database.One[RegisteredLogin](ctx, s.q, "confirm external login", identity.ErrConfirmation, `
-		UPDATE identity.external_logins e SET released_at = coalesce(e.released_at, $1), return_hash = NULL, forget_at = greatest(e.expires_at, $3::timestamptz)
+		UPDATE identity.external_logins e SET released_at = coalesce(e.released_at, $1), return_hash = NULL, forget_at = greatest(e.expires_at,
+			$3::timestamptz)
 		FROM identity.persons p WHERE `+waiting+` AND e.confirmation_hash = $2
 		RETURNING e.host, e.redirect_url AS redirect, e.binding_hash, e.expires_at`, now, confirmationHash, claimBefore)
 }
@@ -99,19 +103,22 @@ func (s *Store) ConfirmExternalLogin(ctx context.Context, confirmationHash []byt
 // Errors: identity.ErrConfirmation.
 func (s *Store) RefuseExternalLogin(ctx context.Context, confirmationHash []byte, now time.Time) (id.Person, error) {
 	return database.Scalar[id.Person](ctx, s.q, "refuse external login", identity.ErrConfirmation, `
-		DELETE FROM identity.external_logins e USING identity.persons p WHERE `+waiting+` AND e.confirmation_hash = $2 RETURNING p.uid`, now, confirmationHash)
+		DELETE FROM identity.external_logins e USING identity.persons p WHERE `+waiting+` AND e.confirmation_hash = $2 RETURNING p.uid`, now,
+		confirmationHash)
 }
 
 // ReturnExternalLogin uses up the key to the host where a login began. If the browser has the cookie of the beginning, it
 // releases the login until claimBefore. Otherwise the login waits for the person.
 // Errors: identity.ErrConfirmation, which uses up nothing.
-func (s *Store) ReturnExternalLogin(ctx context.Context, keyHash []byte, host string, bindingHash []byte, now, claimBefore time.Time) (l RegisteredLogin, released bool, err error) {
+func (s *Store) ReturnExternalLogin(ctx context.Context, keyHash []byte, host string, bindingHash []byte, now,
+	claimBefore time.Time) (l RegisteredLogin, released bool, err error) {
 	row, err := database.One[struct {
 		RegisteredLogin
 		Released bool
 	}](ctx, s.q, "return external login", identity.ErrConfirmation, `
 		UPDATE identity.external_logins e
-		SET return_hash = NULL, released_at = CASE WHEN e.binding_hash = $4 THEN $1::timestamptz ELSE e.released_at END, forget_at = greatest(e.expires_at, $5::timestamptz)
+		SET return_hash = NULL, released_at = CASE WHEN e.binding_hash = $4 THEN $1::timestamptz ELSE e.released_at END,
+			forget_at = greatest(e.expires_at, $5::timestamptz)
 		FROM identity.persons p WHERE `+waiting+` AND e.return_hash = $2 AND e.host = $3
 		RETURNING e.host, e.redirect_url AS redirect, e.binding_hash, e.expires_at, e.released_at IS NOT NULL AS released`,
 		now, keyHash, host, bindingHash, claimBefore)

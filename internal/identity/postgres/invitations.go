@@ -26,7 +26,8 @@ const invitationTables = `
 
 // InvitationsOf lists the invitations that an organization has issued, newest first.
 func (s *Store) InvitationsOf(ctx context.Context, o id.Organization, now time.Time) ([]identity.Invitation, error) {
-	return database.All[identity.Invitation](ctx, s.q, "list invitations", invitations+` AND i.organization = $2 ORDER BY i.created_at DESC, i.key`, now, o)
+	return database.All[identity.Invitation](ctx, s.q, "list invitations",
+		invitations+` AND i.organization = $2 ORDER BY i.created_at DESC, i.key`, now, o)
 }
 
 // InvitationsFor lists the free organization's shared invitations and those for a person's verified addresses.
@@ -43,7 +44,8 @@ func (s *Store) InvitationsFor(ctx context.Context, p id.Person, now time.Time) 
 // Invitation returns an invitation that can still be accepted.
 // Errors: identity.ErrInvitationNotFound.
 func (s *Store) Invitation(ctx context.Context, key string, now time.Time) (identity.Invitation, error) {
-	return database.One[identity.Invitation](ctx, s.q, "read invitation", identity.ErrInvitationNotFound, invitations+` AND i.key = $2`, now, key)
+	return database.One[identity.Invitation](ctx, s.q, "read invitation", identity.ErrInvitationNotFound, invitations+` AND i.key = $2`, now,
+		key)
 }
 
 // PublicInvitation returns an invitation that can still be accepted, with its inviter.
@@ -73,7 +75,8 @@ func (s *Store) PutInvitation(ctx context.Context, n NewInvitation) error {
 		INSERT INTO identity.invitations (key, organization, address, roles, inviter, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT ON CONSTRAINT invitations_address_key DO UPDATE
-		SET key = excluded.key, roles = excluded.roles, inviter = excluded.inviter, created_at = excluded.created_at, expires_at = excluded.expires_at`,
+		SET key = excluded.key, roles = excluded.roles, inviter = excluded.inviter, created_at = excluded.created_at,
+			expires_at = excluded.expires_at`,
 		n.Key, n.Organization, database.Null(n.Address), n.Roles, database.Null(n.Inviter), n.CreatedAt, database.Null(n.ExpiresAt))
 	return err
 }

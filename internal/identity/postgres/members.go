@@ -51,7 +51,8 @@ func (s *Store) Membership(ctx context.Context, p id.Person) (Membership, error)
 
 const memberColumns = `
 		m.person AS uid, coalesce(p.name, '') AS name, coalesce(a.address, '') AS email, m.roles, coalesce(m.reference, '') AS reference,
-		CASE WHEN p.federated_issuer IS NULL THEN '' ELSE coalesce(m.external_uid, p.federated_subject, '') END AS external_uid, coalesce(p.federated_issuer, '') AS issuer
+		CASE WHEN p.federated_issuer IS NULL THEN '' ELSE coalesce(m.external_uid, p.federated_subject, '') END AS external_uid,
+		coalesce(p.federated_issuer, '') AS issuer
 		FROM identity.memberships m
 		JOIN identity.persons p ON p.uid = m.person
 		LEFT JOIN identity.addresses a ON a.person = m.person AND a.is_primary`
@@ -64,7 +65,8 @@ func (s *Store) Members(ctx context.Context, o id.Organization, persons []id.Per
 
 // MembersAfter returns up to limit members of an organization, oldest membership first, that come after a member; zero: from the
 // oldest. A first and a later batch are two statements, so that the position bounds the index scan in generic plans.
-func (s *Store) MembersAfter(ctx context.Context, o id.Organization, after identity.JoinedMember, limit int) ([]identity.JoinedMember, error) {
+func (s *Store) MembersAfter(ctx context.Context, o id.Organization, after identity.JoinedMember,
+	limit int) ([]identity.JoinedMember, error) {
 	later, args := "", []any{o, limit}
 	if !after.UID.IsZero() {
 		later, args = ` AND (m.created_at, m.person) > ($3, $4)`, append(args, after.Since, after.UID)

@@ -35,7 +35,8 @@ func (q OrganizationsPage) rows() (sql string, args []any) {
 	case q.ByHost:
 		return `SELECT h.organization AS uid, h.host COLLATE "C" AS key FROM identity.hosts h
 			WHERE (h.host COLLATE "C", h.organization) > ($2, $3) AND h.host COLLATE "C" < $4
-			  AND NOT EXISTS (SELECT FROM identity.hosts x WHERE x.organization = h.organization AND x.host COLLATE "C" >= $6 AND x.host COLLATE "C" < h.host COLLATE "C" OFFSET 0)
+			  AND NOT EXISTS (SELECT FROM identity.hosts x WHERE x.organization = h.organization AND x.host COLLATE "C" >= $6
+				AND x.host COLLATE "C" < h.host COLLATE "C" OFFSET 0)
 			ORDER BY h.host COLLATE "C", h.organization LIMIT $5`,
 			[]any{max(q.Prefix, q.AfterKey), q.After, q.Prefix + lastRune, q.Limit, q.Prefix}
 	}
@@ -53,7 +54,8 @@ func (s *Store) Organizations(ctx context.Context, q OrganizationsPage) ([]Found
 		SELECT page.uid, coalesce(o.name, '') AS name, o.free, coalesce(h.host, '') AS hostname, o.mfa_required, o.created_at, page.key,
 		       (SELECT count(*) FROM (SELECT FROM identity.memberships m WHERE m.organization = page.uid LIMIT $1) m) AS members,
 		       coalesce((SELECT l.service_enabled FROM identity.limits l WHERE l.organization = page.uid),
-		                (SELECT l.service_enabled FROM identity.limits l WHERE l.organization = (SELECT f.uid FROM identity.organizations f WHERE f.free)), false) AS service_enabled
+		                (SELECT l.service_enabled FROM identity.limits l WHERE l.organization = (SELECT f.uid FROM identity.organizations f
+			WHERE f.free)), false) AS service_enabled
 		FROM page CROSS JOIN LATERAL (SELECT * FROM identity.organizations o WHERE o.uid = page.uid OFFSET 0) o
 		LEFT JOIN LATERAL (SELECT h.host FROM identity.hosts h WHERE h.organization = page.uid AND h.active OFFSET 0) h ON true
 		ORDER BY page.key COLLATE "C", page.uid`, append([]any{identity.MaxCountedMembers}, args...)...)
@@ -76,7 +78,8 @@ func (s *Store) OrganizationState(ctx context.Context, o id.Organization) (Organ
 	}
 	return database.One[OrganizationState](ctx, s.q, "read state of organization", identity.ErrOrganizationNotFound, `
 		SELECT o.created_at, (SELECT count(*) FROM identity.memberships m WHERE m.organization = o.uid) AS members,
-		       (SELECT count(*) FROM identity.hosts h JOIN identity.passkeys k ON k.host = h.host WHERE h.organization = o.uid AND h.active) AS passkeys,
+		       (SELECT count(*) FROM identity.hosts h JOIN identity.passkeys k ON k.host = h.host WHERE h.organization = o.uid
+			AND h.active) AS passkeys,
 		       array_remove(ARRAY[`+own.String()+`NULL], NULL) AS own_limits
 		FROM identity.organizations o LEFT JOIN identity.limits l ON l.organization = o.uid WHERE o.uid = $1`, o)
 }

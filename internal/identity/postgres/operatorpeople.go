@@ -42,7 +42,8 @@ func (s *Store) People(ctx context.Context, page PeoplePage) ([]FoundPerson, err
 			ORDER BY `+key+`, `+uid+` LIMIT $4
 		)
 		SELECT p.uid, coalesce(p.name, '') AS name, p.address AS email, p.verified_at IS NOT NULL AS verified, p.created_at, p.last_login_at,
-		       f.uid IS NOT NULL AS has_factor, r.person IS NOT NULL AS operator, o.uid AS organization, coalesce(o.name, '') AS organization_name, p.key
+		       f.uid IS NOT NULL AS has_factor, r.person IS NOT NULL AS operator, o.uid AS organization, coalesce(o.name,
+			'') AS organization_name, p.key
 		FROM page p
 		LEFT JOIN LATERAL (
 			SELECT f.uid FROM identity.authenticators f WHERE f.person = p.uid AND f.verified AND f.type IN ('totp', 'webauthn') LIMIT 1

@@ -52,7 +52,8 @@ func (s *Store) PutSubscription(ctx context.Context, b identity.Subscription, no
 		        CASE WHEN $5::text = 'cancelled' THEN coalesce($7::timestamptz, $6) ELSE $7 END)
 		ON CONFLICT ON CONSTRAINT subscriptions_product_key DO UPDATE
 		SET display_name = excluded.display_name, status = excluded.status, updated_at = excluded.updated_at,
-		    expires_at = CASE WHEN $5::text = 'cancelled' AND s.status = 'cancelled' THEN coalesce($7, s.expires_at, $6) ELSE excluded.expires_at END`,
+		    expires_at = CASE WHEN $5::text = 'cancelled' AND s.status = 'cancelled' THEN coalesce($7, s.expires_at,
+			$6) ELSE excluded.expires_at END`,
 		b.Organization, b.Domain, database.Null(b.ProductID), database.Null(b.DisplayName), b.Status, now, b.ExpiresAt)
 	return err
 }

@@ -31,7 +31,8 @@ func (s *Store) RemoveOperator(ctx context.Context, p id.Person) (removed bool, 
 func (s *Store) Operators(ctx context.Context) ([]identity.Operator, error) {
 	return database.All[identity.Operator](ctx, s.q, "list operators", `
 		SELECT o.person, coalesce(p.name, '') AS name, coalesce(a.address, '') AS address, o.added_at,
-		       EXISTS (SELECT FROM identity.authenticators f WHERE f.person = o.person AND f.verified AND f.type IN ('totp', 'webauthn')) AS has_factor
+		       EXISTS (SELECT FROM identity.authenticators f WHERE f.person = o.person AND f.verified AND f.type IN ('totp',
+			'webauthn')) AS has_factor
 		FROM identity.operators o
 		JOIN identity.persons p ON p.uid = o.person
 		LEFT JOIN identity.addresses a ON a.person = o.person AND a.is_primary

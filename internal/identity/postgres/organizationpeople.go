@@ -25,8 +25,8 @@ type MemberPosition struct {
 	Since  time.Time
 }
 
-// FindMembers returns the members of a page, and the position behind which the next one begins, which is zero on the last page. With a search, a
-// page may be empty and have a next one.
+// FindMembers returns the members of a page, and the position behind which the next one begins, which is zero on the last page. With a
+// search, a page may be empty and have a next one.
 func (s *Store) FindMembers(ctx context.Context, page MemberPage) (found []id.Person, next MemberPosition, err error) {
 	type row struct {
 		MemberPosition
@@ -67,11 +67,13 @@ func (s *Store) FindMembers(ctx context.Context, page MemberPage) (found []id.Pe
 
 // SeenMembers returns members of an organization as an administrator sees them, oldest membership first. Sessions that were not used since
 // idleSince have ended.
-func (s *Store) SeenMembers(ctx context.Context, o id.Organization, persons []id.Person, now, idleSince time.Time) ([]identity.SeenMember, error) {
+func (s *Store) SeenMembers(ctx context.Context, o id.Organization, persons []id.Person, now,
+	idleSince time.Time) ([]identity.SeenMember, error) {
 	const alive = `FROM identity.id_tokens t WHERE t.person = m.person AND t.state = 'active' AND t.expires_at > $3 AND coalesce(t.last_used_at, t.issued_at) > $4`
 	return database.All[identity.SeenMember](ctx, s.q, "list members with state", `
 		SELECT m.created_at AS since, a.verified_at IS NOT NULL AS verified,
 			EXISTS (SELECT FROM identity.authenticators f WHERE f.person = m.person AND f.verified AND f.type IN ('totp', 'webauthn')) AS has_factor,
-			(SELECT count(*) `+alive+`) AS sessions, greatest(p.last_login_at, (SELECT max(coalesce(t.last_used_at, t.issued_at)) `+alive+`)) AS used_at,`+memberColumns+`
+			(SELECT count(*) `+alive+`) AS sessions, greatest(p.last_login_at, (SELECT max(coalesce(t.last_used_at, t.issued_at)) `+alive+
+		`)) AS used_at,`+memberColumns+`
 		WHERE m.organization = $1 AND m.person = ANY ($2) ORDER BY m.created_at, m.person`, o, persons, now, idleSince)
 }

@@ -175,7 +175,8 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable, deviceSince ti
 		{what: "persons deleted long ago", table: "persons", due: "deleted_at", before: forget},
 	} {
 		change := cmp.Or(c.change, `DELETE FROM identity.`+c.table)
-		sql := change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due + ` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
+		sql := change + ` WHERE ` + c.due + ` <= $1 AND ctid = ANY (ARRAY (SELECT ctid FROM identity.` + c.table + ` WHERE ` + c.due +
+			` <= $1 ORDER BY ` + c.due + ` LIMIT $2))`
 		for n := cleanBatch; n >= cleanBatch; {
 			var err error
 			if n, err = database.Exec(ctx, s.q, "delete "+c.what, sql, c.before, cleanBatch); err != nil {

@@ -38,7 +38,8 @@ func (s *Store) Passkeys(ctx context.Context, p id.Person) ([]Passkey, error) {
 // Passkey returns the passkey with a credential id.
 // Errors: identity.ErrCredentials.
 func (s *Store) Passkey(ctx context.Context, credential []byte) (Passkey, error) {
-	return database.One[Passkey](ctx, s.q, "look up passkey", identity.ErrCredentials, `SELECT `+passkeyColumns+` WHERE k.credential_id = $1`, credential)
+	return database.One[Passkey](ctx, s.q, "look up passkey", identity.ErrCredentials, `SELECT `+passkeyColumns+` WHERE k.credential_id = $1`,
+		credential)
 }
 
 // LoginOf returns what a login needs of a person.
@@ -50,7 +51,8 @@ func (s *Store) LoginOf(ctx context.Context, p id.Person) (Login, error) {
 		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p)
 }
 
-// BeginPasskey stores an authenticator whose passkey does not exist yet. It replaces one that was never verified. Call it with the person locked.
+// BeginPasskey stores an authenticator whose passkey does not exist yet. It replaces one that was never verified. Call it with the person
+// locked.
 // Errors: identity.ErrTooManyPasskeys.
 func (s *Store) BeginPasskey(ctx context.Context, p id.Person, a id.Authenticator, name string, now time.Time) error {
 	if _, err := database.Exec(ctx, s.q, "delete unverified passkey", `
@@ -74,7 +76,8 @@ func (s *Store) StorePasskey(ctx context.Context, k Passkey, now time.Time) erro
 		)
 		INSERT INTO identity.passkeys (authenticator, host, credential_id, public_key, sign_count, transports, backup_eligible, backed_up, aaguid)
 		SELECT uid, $3, $4, $5, $6, $7, $8, $9, $11 FROM verified`,
-		k.Authenticator, k.Person, k.Host, k.CredentialID, k.PublicKey, k.SignCount, append([]string{}, k.Transports...), k.BackupEligible, k.BackedUp,
+		k.Authenticator, k.Person, k.Host, k.CredentialID, k.PublicKey, k.SignCount, append([]string{}, k.Transports...), k.BackupEligible,
+		k.BackedUp,
 		now, append([]byte{}, k.AAGUID...))
 }
 

@@ -23,17 +23,22 @@ const crowd = `
 	INSERT INTO identity.limits (organization, service_enabled) SELECT uid, true FROM identity.organizations;
 	INSERT INTO identity.hosts (host, organization, active, created_at)
 	SELECT a || replace(lower(name), ' ', '') || '.test', uid, a = '', now() FROM identity.organizations, unnest(ARRAY['', 'old-']) a;
-	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), n::text, 'en_US', 'UTC', now() FROM generate_series(1, 3000) n;
-	INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, 'p' || name || '@example.com', true, now(), now() FROM identity.persons;
+	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), n::text, 'en_US', 'UTC', now()
+		FROM generate_series(1, 3000) n;
+	INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, 'p' || name || '@example.com', true,
+		now(), now() FROM identity.persons;
 	INSERT INTO identity.memberships (person, organization, roles, created_at)
-	SELECT p.uid, o.uid, '{}', now() FROM identity.persons p, identity.organizations o WHERE o.name = CASE WHEN p.name::int % 2 = 0 THEN 'Firm 7' ELSE 'Firm ' || p.name END;
-	INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at) SELECT gen_random_uuid(), uid, 'webauthn', true, now(), now() FROM identity.persons;
+	SELECT p.uid, o.uid, '{}', now() FROM identity.persons p, identity.organizations o
+		WHERE o.name = CASE WHEN p.name::int % 2 = 0 THEN 'Firm 7' ELSE 'Firm ' || p.name END;
+	INSERT INTO identity.authenticators (uid, person, type, verified, registered_at, updated_at) SELECT gen_random_uuid(), uid, 'webauthn',
+		true, now(), now() FROM identity.persons;
 	INSERT INTO identity.passkeys (authenticator, host, credential_id, public_key, sign_count, transports, backup_eligible, backed_up, aaguid)
-	SELECT a.uid, 'firm' || p.name || '.test', a.uid::text::bytea, '', 0, '{}', false, false, '' FROM identity.authenticators a JOIN identity.persons p ON p.uid = a.person;
+	SELECT a.uid, 'firm' || p.name || '.test', a.uid::text::bytea, '', 0, '{}', false, false, '' FROM identity.authenticators a
+		JOIN identity.persons p ON p.uid = a.person;
 	ANALYZE;`
 
-// TestListsOfOperatorsReadNoWholeTable: with thousands of people and organizations, no list of the console reads a table that grows with them
-// from end to end, nor does the report of an organization.
+// TestListsOfOperatorsReadNoWholeTable: with thousands of people and organizations, no list of the console reads a table that grows with
+// them from end to end, nor does the report of an organization.
 func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db, err := database.New(t.Context(), pgtest.URL(t), 2)
@@ -47,7 +52,8 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 	var firm id.Organization
 	var member id.Person
 	if err := db.Pool.QueryRow(t.Context(), `
-		SELECT o.uid, m.person FROM identity.organizations o JOIN identity.memberships m ON m.organization = o.uid WHERE o.name = 'Firm 7' LIMIT 1`).Scan(&firm.UUID, &member.UUID); err != nil {
+		SELECT o.uid, m.person FROM identity.organizations o JOIN identity.memberships m ON m.organization = o.uid
+			WHERE o.name = 'Firm 7' LIMIT 1`).Scan(&firm.UUID, &member.UUID); err != nil {
 		t.Fatal(err)
 	}
 	w := plans.New(t, db.Pool)
@@ -81,7 +87,8 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 			return len(list), err
 		}, 50},
 		"members by a part of the address": {func() (int, error) {
-			list, _, err := s.FindMembers(ctx, MemberPage{Organization: firm, AfterSince: time.Unix(0, 0), Search: "example.com", Candidates: 100, Limit: 50})
+			list, _, err := s.FindMembers(ctx, MemberPage{Organization: firm, AfterSince: time.Unix(0, 0), Search: "example.com", Candidates: 100,
+				Limit: 50})
 			return len(list), err
 		}, 50},
 		"people by address": {func() (int, error) {
@@ -98,7 +105,8 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 			t.Errorf("%s: %d, want %d (%v)", name, got, of.want, err)
 		}
 		for _, table := range append(w.Scans, w.Generic...) {
-			if slices.Contains([]string{"organizations", "hosts", "limits", "memberships", "persons", "addresses", "authenticators", "passkeys"}, table) {
+			if slices.Contains([]string{"organizations", "hosts", "limits", "memberships", "persons", "addresses", "authenticators", "passkeys"},
+				table) {
 				t.Errorf("%s reads all of %s", name, table)
 			}
 		}

@@ -174,7 +174,8 @@ func (s *Store) EndSession(ctx context.Context, p id.Person, sid id.Session, now
 	return err
 }
 
-// EndSessions ends every session of a person except keep (zero: all of them), and every login that waits for its second factor. Call it with the person locked.
+// EndSessions ends every session of a person except keep (zero: all of them), and every login that waits for its second factor. Call it
+// with the person locked.
 func (s *Store) EndSessions(ctx context.Context, p id.Person, keep id.Session, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "end sessions", `
 		WITH parked AS (

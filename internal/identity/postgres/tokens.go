@@ -27,7 +27,8 @@ const replacement = `, c AS MATERIALIZED (
 			SELECT * FROM identity.claims WHERE person = $2
 		), t AS (
 			INSERT INTO identity.id_tokens
-			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until, in_cookie)
+			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until,
+				in_cookie)
 			SELECT $4::uuid, old.person, old.sid,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN 1 ELSE old.auth_level END,
 			       old.auth_time, $5::timestamptz,
@@ -89,7 +90,8 @@ func (s *Store) Successor(ctx context.Context, p id.Person, jti id.Token, inCook
 func (s *Store) PutInCookie(ctx context.Context, p id.Person, jti id.Token, now, idleSince time.Time) error {
 	return database.Changed(ctx, s.q, "put ID token into cookie", identity.ErrTokenNotFound, `
 		UPDATE identity.id_tokens SET in_cookie = true
-		WHERE jti = $1 AND person = $2 AND state <> 'ended' AND expires_at > $3 AND coalesce(last_used_at, issued_at) > $4`, jti, p, now, idleSince)
+		WHERE jti = $1 AND person = $2 AND state <> 'ended' AND expires_at > $3 AND coalesce(last_used_at,
+			issued_at) > $4`, jti, p, now, idleSince)
 }
 
 // Parking is the input of Park (POST /auth/park).

@@ -104,7 +104,8 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 }
 
 // insertUnverified stores a new person with an unverified address. If ask is set it queues the mail that verifies it.
-func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a NewAccount, hash []byte, now time.Time, ask bool) (id.Person, error) {
+func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a NewAccount, hash []byte, now time.Time,
+	ask bool) (id.Person, error) {
 	key, person, expires := seal.NewKey(), id.New[id.Person](), now.Add(s.settings.VerificationKey)
 	if err := tx.InsertPerson(ctx, postgres.NewPerson{
 		UID: person, Name: a.Name, Locale: a.Locale, TimeZone: a.TimeZone, Address: a.Address, CreatedAt: now,
@@ -113,7 +114,8 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 	}); err != nil || !ask {
 		return person, err
 	}
-	return person, s.mailVerification(ctx, tx, verification{person: person, address: a.Address, key: key, expires: expires, next: a.Next, host: a.host})
+	return person, s.mailVerification(ctx, tx, verification{person: person, address: a.Address, key: key, expires: expires, next: a.Next,
+		host: a.host})
 }
 
 // claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup
@@ -143,7 +145,8 @@ func (s *Service) evict(ctx context.Context, tx *postgres.Store, address string,
 			continue
 		}
 		if h.Only {
-			if _, err := s.erase(ctx, tx, h.Person, audit.Actor{Kind: audit.Job}, "address yielded"); err != nil && !errors.Is(err, identity.ErrPersonNotFound) {
+			if _, err := s.erase(ctx, tx, h.Person, audit.Actor{Kind: audit.Job}, "address yielded"); err != nil &&
+				!errors.Is(err, identity.ErrPersonNotFound) {
 				return err
 			}
 			continue

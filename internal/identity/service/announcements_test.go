@@ -20,7 +20,8 @@ func addMembers(t *testing.T, k *kit, o id.Organization, n int) {
 			INSERT INTO identity.persons (uid, name, locale, time_zone, created_at)
 			SELECT gen_random_uuid(), 'extra' || n, 'en_US', 'UTC', now() FROM generate_series(1, $2::int) n RETURNING uid, name
 		), a AS (
-			INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, name || '@example.org', true, now(), now() FROM p
+			INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) SELECT uid, name || '@example.org', true, now(),
+				now() FROM p
 		)
 		INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT uid, $1, '{}', now() FROM p`, o, n)
 	must(t, err)
@@ -37,7 +38,8 @@ func TestFarewellToManyMembers(t *testing.T) {
 	_, err = k.DeleteOrganization(t.Context(), k.access(ann), o.UID, token.Proof{})
 	must(t, err)
 	mailed := func() (all, people int) {
-		must(t, k.db.Pool.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT recipient) FROM mails WHERE template = 'organization-deleted'`).Scan(&all, &people))
+		must(t, k.db.Pool.QueryRow(t.Context(),
+			`SELECT count(*), count(DISTINCT recipient) FROM mails WHERE template = 'organization-deleted'`).Scan(&all, &people))
 		return all, people
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -65,7 +67,8 @@ func TestAnnounceToManyMembers(t *testing.T) {
 	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	var busy id.Person
 	must(t, tx.QueryRow(t.Context(), `SELECT person FROM identity.memberships WHERE person <> $1 LIMIT 1`, k.caller(ann).Person).Scan(&busy))
-	must(t, events.Append(t.Context(), tx, k.clock.Now(), events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
+	must(t, events.Append(t.Context(), tx, k.clock.Now(),
+		events.Event{Kind: events.TransferReceived, Subject: "x", Receivers: []id.Person{busy}}))
 
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

@@ -20,7 +20,8 @@ import (
 // returned only here.
 // Errors: fault.ErrInvalid, token.ErrEnded, token.ErrFactorRequired, identity.ErrOrganizationNotFound, identity.ErrNotMember,
 // identity.ErrRoleMissing, identity.ErrTooManyAPITokens, and those of stepUp.
-func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in identity.NewAPIToken, proof token.Proof) (identity.APIToken, string, error) {
+func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in identity.NewAPIToken,
+	proof token.Proof) (identity.APIToken, string, error) {
 	now := s.now()
 	if err := in.Check(now); err != nil {
 		return identity.APIToken{}, "", err
@@ -60,7 +61,8 @@ func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in id
 			return err
 		}
 		t.Membership = membership.Organization
-		n := notice{template: mail.APITokenCreated, data: map[string]any{"name": in.Name, "scopes": strings.Join(in.Scopes, ", "), "validUntil": in.ExpiresAt}}
+		n := notice{template: mail.APITokenCreated, data: map[string]any{"name": in.Name, "scopes": strings.Join(in.Scopes, ", "),
+			"validUntil": in.ExpiresAt}}
 		if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}

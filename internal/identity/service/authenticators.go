@@ -70,7 +70,8 @@ type Registered struct {
 // verified. Recovery codes count at once and replace all earlier ones.
 // Errors: fault.ErrInvalid, identity.ErrUnsupportedType, identity.ErrFederated, identity.ErrTypeRegistered, identity.ErrEmailNotRecent,
 // identity.ErrPersonNotFound, identity.ErrTooManyPasskeys, identity.ErrPasskeyHost, and those of stepUp.
-func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator, proof token.Proof) (Registered, error) {
+func (s *Service) RegisterAuthenticator(ctx context.Context, caller token.Caller, n NewAuthenticator,
+	proof token.Proof) (Registered, error) {
 	if err := n.check(); err != nil {
 		return Registered{}, err
 	}
@@ -114,7 +115,8 @@ func registrable(r postgres.Registrant, kind string) error {
 // with two, and idToken is its new ID token. Otherwise idToken is empty; a right code is consumed like in a login.
 // Errors: identity.ErrVerificationFailed, identity.ErrAuthenticatorNotFound, fault.ErrInvalid when the type is not the
 // authenticator's.
-func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, in Checked) (idToken string, err error) {
+func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator,
+	in Checked) (idToken string, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
 	if err != nil {
 		return "", err
@@ -140,7 +142,8 @@ func (s *Service) VerifyAuthenticator(ctx context.Context, caller token.Caller, 
 
 // testAuthenticator checks a key against a verified authenticator.
 // Errors: identity.ErrVerificationFailed.
-func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, secret postgres.Secret, key string) error {
+func (s *Service) testAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, secret postgres.Secret,
+	key string) error {
 	if secret.Type == credential.TypeBcrypt {
 		ok, err := s.hasher.Compare(ctx, secret.Secret, key)
 		if err == nil && !ok {
@@ -201,7 +204,8 @@ func (c AuthenticatorChange) check(kind string, minimum int) error {
 // PutAuthenticator renames an authenticator, changes the password, or both. A new password needs the current one or a
 // session that began recently with a password reset. It ends every other session.
 // Errors: fault.ErrInvalid, identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
-func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
+func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator,
+	c AuthenticatorChange) (after identity.Authenticator, err error) {
 	secret, err := s.store.Secret(ctx, caller.Person, a)
 	if err != nil {
 		return after, err
@@ -221,7 +225,8 @@ func (s *Service) PutAuthenticator(ctx context.Context, caller token.Caller, a i
 }
 
 // rename sets the name of an authenticator unless name is nil, and returns the authenticator.
-func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, name *string) (identity.Authenticator, error) {
+func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator,
+	name *string) (identity.Authenticator, error) {
 	if name != nil {
 		if err := tx.RenameAuthenticator(ctx, caller.Person, a, *name); err != nil {
 			return identity.Authenticator{}, err

@@ -128,7 +128,8 @@ func TestResealOfKeptSecrets(t *testing.T) {
 	}
 	var factor id.Authenticator
 	var sealed []byte
-	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT uid, secret FROM identity.security_change_factors WHERE type = 'totp'`).Scan(&factor, &sealed))
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT uid, secret FROM identity.security_change_factors WHERE type = 'totp'`).Scan(&factor,
+		&sealed))
 	if plain, err := testSealer(t, "n", "").Box("totp").Open(sealed, factor.UUID[:]); err != nil || !slices.Equal(plain, secret) {
 		t.Errorf("the kept secret does not open with the new key alone: %v", err)
 	}

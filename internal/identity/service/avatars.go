@@ -38,7 +38,8 @@ func (s *Service) Logo(ctx context.Context, c token.Client, height int) (identit
 // PutOrganizationAvatar stores a picture as an organization's avatar and returns its largest size. It reads the picture
 // from the start.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
-func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization, picture io.ReadSeeker) (identity.Avatar, error) {
+func (s *Service) PutOrganizationAvatar(ctx context.Context, caller token.Caller, o id.Organization,
+	picture io.ReadSeeker) (identity.Avatar, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return identity.Avatar{}, err
 	}

@@ -44,7 +44,8 @@ func (s *Service) Bootstrap(ctx context.Context) error {
 			return err
 		}
 		if known {
-			s.log.InfoContext(ctx, "the host of the public URL has changed: it is now the free organization's active hostname, the old one is inactive",
+			s.log.InfoContext(ctx, "the host of the public URL has changed: it is now the free organization's active hostname, the old one "+
+				"is inactive",
 				"host", host, "old", last)
 		}
 		if err := tx.ActivateHost(ctx, free, host, s.now()); err != nil {
@@ -78,7 +79,8 @@ func (s *Service) createFree(ctx context.Context, tx *postgres.Store) (id.Organi
 	if err != nil {
 		return free, err
 	}
-	n := postgres.NewOrganization{UID: free, Free: true, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC", CreatedAt: s.now()}
+	n := postgres.NewOrganization{UID: free, Free: true, Name: s.settings.ProductName, Locale: i18n.Default, TimeZone: "UTC",
+		CreatedAt: s.now()}
 	if err := tx.InsertOrganization(ctx, n); err != nil {
 		return free, err
 	}

@@ -43,8 +43,9 @@ func (s *Service) BeginDeviceLogin(ctx context.Context, c token.Client, name str
 	}
 	now, device, user := s.now(), seal.NewKey(), newUserCode()
 	d := postgres.NewDeviceLogin{
-		DeviceLogin: identity.DeviceLogin{Name: name, UserAgent: userAgent(c), IP: address(c), CreatedAt: now, ExpiresAt: now.Add(identity.DeviceLoginLifetime)},
-		DeviceHash:  seal.Hash(device), UserHash: s.sealer.MAC(userCodePurpose, []byte(user)), Host: c.Host.Organization,
+		DeviceLogin: identity.DeviceLogin{Name: name, UserAgent: userAgent(c), IP: address(c), CreatedAt: now,
+			ExpiresAt: now.Add(identity.DeviceLoginLifetime)},
+		DeviceHash: seal.Hash(device), UserHash: s.sealer.MAC(userCodePurpose, []byte(user)), Host: c.Host.Organization,
 		Network: ratelimit.AddressKey(c.Address),
 	}
 	if err := s.store.InTx(ctx, func(tx *postgres.Store) error { return tx.InsertDeviceLogin(ctx, d) }); err != nil {
@@ -203,7 +204,8 @@ func (s *Service) FetchDeviceSession(ctx context.Context, c token.Client, code s
 }
 
 // beginDeviceSession begins the session of an approved program. It is refused when the person's rights have changed since.
-func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c token.Client, d postgres.PolledLogin) (b begun, refusal, err error) {
+func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c token.Client,
+	d postgres.PolledLogin) (b begun, refusal, err error) {
 	n := newSession{person: d.Person, epoch: d.Epoch, level: d.AuthLevel, login: true, federated: d.Federated, externalSID: d.ExternalSID}
 	if d.AuthTime != nil {
 		n.authTime = *d.AuthTime

@@ -66,7 +66,8 @@ func (s *Service) mailNewDevice(ctx context.Context, tx *postgres.Store, c token
 	if known || b.firstLogin || b.SetPasswordUntil != nil {
 		return nil
 	}
-	return s.secure(ctx, tx, b.Person, c, notice{template: mail.NewDevice, data: map[string]any{"device": identity.Printable(family, identity.MaxUserAgent)}})
+	return s.secure(ctx, tx, b.Person, c, notice{template: mail.NewDevice,
+		data: map[string]any{"device": identity.Printable(family, identity.MaxUserAgent)}})
 }
 
 // begun is a new session.

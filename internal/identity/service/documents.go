@@ -31,7 +31,8 @@ func (s *Service) Document(ctx context.Context, caller token.Caller, o id.Organi
 	if !slices.Contains(identity.Domains(), domain) {
 		return nil, fault.ErrInvalid.With("domain: is required for this document: " + strings.Join(identity.Domains(), " or "))
 	}
-	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin, identity.RoleContractAdmin, identity.RoleContractRead); err != nil {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin, identity.RoleContractAdmin,
+		identity.RoleContractRead); err != nil {
 		return nil, err
 	}
 	details, err := s.store.Organization(ctx, o)
@@ -61,7 +62,8 @@ func (s *Service) render(ctx context.Context, facts agreement.Facts) ([]byte, er
 	file, err := s.documents.Render(ctx, s.agreements.Document(facts))
 	var glyphs *pdf.GlyphError
 	if errors.As(err, &glyphs) {
-		return nil, identity.ErrProfileIncomplete.With("the organization's profile has characters that no document can show: " + string(glyphs.Runes)).Because(err)
+		return nil, identity.ErrProfileIncomplete.With("the organization's profile has characters that no document can show: " +
+			string(glyphs.Runes)).Because(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("render document: %w", err)

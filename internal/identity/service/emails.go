@@ -44,7 +44,8 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.AddressAdded, data: map[string]any{"address": address}}); err != nil {
+		if err := s.secure(ctx, tx, caller.Person, caller.Client,
+			notice{template: mail.AddressAdded, data: map[string]any{"address": address}}); err != nil {
 			return err
 		}
 		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
@@ -52,7 +53,8 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		}); err != nil {
 			return err
 		}
-		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires, host: caller.Client.Host.Name}); err != nil {
+		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires,
+			host: caller.Client.Host.Name}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
@@ -148,7 +150,8 @@ func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, add
 // changeEmail calls change with one of the caller's addresses. The caller is locked. With CONSIGN_ENUMERATION=strict it
 // does not reveal whether an unknown address belongs to another person.
 // Errors: identity.ErrForeignAddress, identity.ErrAddressNotFound, identity.ErrPersonNotFound, and those of change.
-func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address string, change func(tx *postgres.Store, a identity.Address) error) error {
+func (s *Service) changeEmail(ctx context.Context, caller token.Caller, address string,
+	change func(tx *postgres.Store, a identity.Address) error) error {
 	address, err := text.Email(address)
 	if err != nil {
 		return identity.ErrAddressNotFound
@@ -284,7 +287,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 
 // verify locks the address and the person, calls mark, which marks the address as verified, and takes the address from
 // all other persons who hold it unverified.
-func (s *Service) verify(ctx context.Context, tx *postgres.Store, p id.Person, address string, mark func() (primary bool, err error)) (bool, error) {
+func (s *Service) verify(ctx context.Context, tx *postgres.Store, p id.Person, address string,
+	mark func() (primary bool, err error)) (bool, error) {
 	if err := tx.LockAddress(ctx, address); err != nil {
 		return false, err
 	}

@@ -193,7 +193,8 @@ func (s *Service) LogoutExternal(ctx context.Context, c token.Client, externalSI
 		}
 		for _, t := range slices.DeleteFunc(sessions, func(t postgres.ExternalSession) bool { return !t.Ended }) {
 			if err := s.record(ctx, tx, audit.Entry{
-				Actor: audit.By(id.Person{}, c), Action: "session.end", Object: t.SID.String(), Target: t.Person, Details: map[string]string{"by": externalFactor},
+				Actor: audit.By(id.Person{}, c), Action: "session.end", Object: t.SID.String(), Target: t.Person,
+				Details: map[string]string{"by": externalFactor},
 			}); err != nil {
 				return err
 			}

@@ -102,7 +102,8 @@ func factorNotice(template, kind, name string) notice {
 }
 
 // factorChanged revokes every access token and records a change of second factors. The person is locked.
-func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string, a identity.Authenticator) error {
+func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string,
+	a identity.Authenticator) error {
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {
 		return err
@@ -113,7 +114,8 @@ func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller 
 	return s.revocations.Publish(ctx, tx.Tx(), token.Revocation{Person: caller.Person, Epoch: epoch})
 }
 
-func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte, code string) (idToken string, err error) {
+func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Authenticator, sealed []byte,
+	code string) (idToken string, err error) {
 	secret, err := s.secrets.Open(sealed, a.UUID[:])
 	if err != nil {
 		return "", fmt.Errorf("open TOTP secret: %w", err)
@@ -127,7 +129,8 @@ func (s *Service) verifyTOTP(ctx context.Context, caller token.Caller, a id.Auth
 
 // addFactor makes an authenticator count: store marks it verified. Others that wait for their verification are discarded: somebody who
 // has only the password may have begun them, before a second factor was needed for that.
-func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authenticator, store func(*postgres.Store) error) (idToken string, err error) {
+func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authenticator,
+	store func(*postgres.Store) error) (idToken string, err error) {
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, caller.Person); err != nil {
@@ -160,9 +163,11 @@ func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authe
 	return s.signRenewed(ctx, issued)
 }
 
-// useOwn checks one of the caller's verified authenticators other than the password, outside a login. use consumes the code or the signature.
+// useOwn checks one of the caller's verified authenticators other than the password, outside a login. use consumes the code or the
+// signature.
 // Errors: fault.ErrInvalid, identity.ErrCredentials, identity.ErrFactorNotVerified, fault.ErrOverloaded.
-func (s *Service) useOwn(ctx context.Context, caller token.Caller, a id.Authenticator, given token.Factor) (use func(context.Context, *postgres.Store) error, err error) {
+func (s *Service) useOwn(ctx context.Context, caller token.Caller, a id.Authenticator,
+	given token.Factor) (use func(context.Context, *postgres.Store) error, err error) {
 	if given.Type != credential.TypePasskey {
 		return s.checkFactor(ctx, factorTry{by: caller, client: caller.Client, source: caller.Session.UUID, kind: given.Type, code: given.Key})
 	}
@@ -241,7 +246,8 @@ func untilNext(t postgres.FactorTry, now time.Time) time.Duration {
 
 // compareCode compares a code with the stored factor. consume uses it up.
 // Errors: identity.ErrCredentials.
-func (s *Service) compareCode(ctx context.Context, factor postgres.Factor, t factorTry) (consume func(context.Context, *postgres.Store) error, err error) {
+func (s *Service) compareCode(ctx context.Context, factor postgres.Factor,
+	t factorTry) (consume func(context.Context, *postgres.Store) error, err error) {
 	if t.kind == credential.TypeRecovery {
 		hash := credential.HashRecoveryCode(factor.Salt, t.code)
 		exists, err := s.store.HasRecoveryCode(ctx, factor.UID, hash)

@@ -23,7 +23,8 @@ func (s *Service) mailLeft(ctx context.Context, tx *postgres.Store, o id.Organiz
 	return s.mailParting(ctx, tx, o, caller.Person, caller.Client, mail.MemberLeft)
 }
 
-func (s *Service) mailParting(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, c token.Client, template string) error {
+func (s *Service) mailParting(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person, c token.Client,
+	template string) error {
 	organization, err := tx.Organization(ctx, o)
 	if err != nil {
 		return err

@@ -46,7 +46,8 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 		err = s.joinFederated(ctx, tx, from.Client, person, ext.Organization)
 	}
 	if errors.Is(err, identity.ErrUserLimit) || errors.Is(err, identity.ErrOrganizationNotFound) {
-		s.log.WarnContext(ctx, "login at an identity provider cannot join the provider's organization", "organization", ext.Organization.String(), "error", err)
+		s.log.WarnContext(ctx, "login at an identity provider cannot join the provider's organization", "organization", ext.Organization.String(),
+			"error", err)
 		err = identity.ErrExternalMember.Because(err)
 	}
 	return person, err

@@ -39,7 +39,8 @@ func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirect
 	}
 	err := s.checkRedirect(ctx, id.Person{}, c.Host, redirectURL)
 	if errors.Is(err, identity.ErrRedirectURI) {
-		err = identity.ErrRedirectURI.With("redirectUrl: must be an https address on the active hostname of the organization or one the operator allows")
+		err = identity.ErrRedirectURI.With(
+			"redirectUrl: must be an https address on the active hostname of the organization or one the operator allows")
 	}
 	if err != nil {
 		return Preflight{}, err
@@ -52,7 +53,8 @@ func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirect
 	if err != nil {
 		return Preflight{}, err
 	}
-	raw, err := s.issuer.Issue(ctx, token.KindPreflight, token.Claims{State: state, JTI: id.New[id.Token](), IssuedAt: now, ExpiresAt: expires})
+	raw, err := s.issuer.Issue(ctx, token.KindPreflight,
+		token.Claims{State: state, JTI: id.New[id.Token](), IssuedAt: now, ExpiresAt: expires})
 	return Preflight{State: state, Token: raw, Binding: binding, ExpiresAt: expires}, err
 }
 
@@ -130,7 +132,8 @@ func (s *Service) checkDestination(ctx context.Context, l postgres.RegisteredLog
 }
 
 // storeExternal stores the login of an external identity and sets posted.
-func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, ext oidc.Identity, login postgres.RegisteredLogin, posted *Posted) error {
+func (s *Service) storeExternal(ctx context.Context, tx *postgres.Store, from External, in FormPost, ext oidc.Identity,
+	login postgres.RegisteredLogin, posted *Posted) error {
 	if err := acceptOnce(ctx, tx, ext); err != nil {
 		return err
 	}
@@ -198,7 +201,8 @@ func refused(l postgres.RegisteredLogin, word string) (Posted, error) {
 func (s *Service) ReturnExternal(ctx context.Context, c token.Client, key, binding string) (location string, err error) {
 	location = s.confirmationURL()
 	now := s.now()
-	login, released, err := s.store.ReturnExternalLogin(ctx, seal.Hash(key), c.HostName, seal.Hash(binding), now, now.Add(identity.ExternalClaimTime))
+	login, released, err := s.store.ReturnExternalLogin(ctx, seal.Hash(key), c.HostName, seal.Hash(binding), now,
+		now.Add(identity.ExternalClaimTime))
 	if errors.Is(err, identity.ErrConfirmation) {
 		return location, nil
 	}

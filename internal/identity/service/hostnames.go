@@ -67,11 +67,13 @@ func (s *Service) hasTXTRecord(ctx context.Context, claim identity.HostClaim) bo
 // changeHostnames applies the hostnames of a profile update. The organization is locked. It returns the claim that
 // still needs a TXT record, or the zero claim.
 // Errors: identity.ErrHostnameRefused, identity.ErrInactiveHostnames, identity.ErrHostInUse.
-func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames, verified identity.HostClaim) (identity.HostClaim, error) {
+func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, want hostnames,
+	verified identity.HostClaim) (identity.HostClaim, error) {
 	current := o.Profile
 	for _, h := range want.keep {
 		if h != current.Hostname && !slices.Contains(current.InactiveHostnames, h) {
-			return identity.HostClaim{}, identity.ErrInactiveHostnames.With("inactiveHostnames: entries can be removed, not added; " + h + " is not among them")
+			return identity.HostClaim{}, identity.ErrInactiveHostnames.With("inactiveHostnames: entries can be removed, not added; " + h +
+				" is not among them")
 		}
 	}
 	var claim identity.HostClaim
@@ -110,7 +112,8 @@ func (s *Service) changeHostnames(ctx context.Context, tx *postgres.Store, o ide
 // takeHostname gives an organization a new hostname. A hostname outside of the base domain needs a TXT record: without
 // it the hostname becomes a claim.
 // Errors: identity.ErrHostnameRefused, identity.ErrHostInUse.
-func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, verified identity.HostClaim) (identity.HostClaim, error) {
+func (s *Service) takeHostname(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string,
+	verified identity.HostClaim) (identity.HostClaim, error) {
 	if err := s.checkHostnameAllowed(ctx, tx, o, host, false); err != nil {
 		return identity.HostClaim{}, err
 	}
@@ -153,7 +156,8 @@ func (s *Service) activate(ctx context.Context, tx *postgres.Store, o identity.O
 
 // checkHostnameAllowed applies the limitation changeHostname. own says that the organization had the hostname before.
 // Errors: identity.ErrHostnameRefused.
-func (s *Service) checkHostnameAllowed(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string, own bool) error {
+func (s *Service) checkHostnameAllowed(ctx context.Context, tx *postgres.Store, o identity.OrganizationDetails, host string,
+	own bool) error {
 	if reason := s.reservedReason(o, host); reason != "" {
 		return identity.ErrHostnameRefused.With("hostname: " + reason)
 	}
@@ -236,7 +240,8 @@ func (s *Service) VerifyHostnames(ctx context.Context) error {
 }
 
 // setHostname calls change with the hostnames and the organization locked, and announces the change to the members.
-func (s *Service) setHostname(ctx context.Context, by audit.Actor, organization id.Organization, change func(tx *postgres.Store, o identity.OrganizationDetails) error) error {
+func (s *Service) setHostname(ctx context.Context, by audit.Actor, organization id.Organization,
+	change func(tx *postgres.Store, o identity.OrganizationDetails) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHosts(ctx); err != nil {
 			return err

@@ -150,7 +150,8 @@ func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Org
 // replaces an earlier one for that address.
 // Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember,
 // identity.ErrUserLimit.
-func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization, in identity.NewInvitation) (invitation identity.Invitation, err error) {
+func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization,
+	in identity.NewInvitation) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
 	}
@@ -164,7 +165,8 @@ func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o i
 	return invitation, err
 }
 
-func (s *Service) invite(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, in identity.NewInvitation) (identity.Invitation, error) {
+func (s *Service) invite(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization,
+	in identity.NewInvitation) (identity.Invitation, error) {
 	if err := s.checkUserLimit(ctx, tx, o); err != nil {
 		return identity.Invitation{}, err
 	}
@@ -230,7 +232,8 @@ func (s *Service) RevokeInvitation(ctx context.Context, caller token.Caller, o i
 
 // recordInvitation appends an audit entry about an invitation. It names the address, never the key, which grants
 // membership.
-func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action, address string, roles []string) error {
+func (s *Service) recordInvitation(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action, address string,
+	roles []string) error {
 	return s.record(ctx, tx, audit.Entry{
 		Actor: by, Action: action, Object: cmp.Or(address, "shared"), Organization: o,
 		Details: map[string]string{"roles": strings.Join(roles, " ")},

@@ -28,8 +28,10 @@ func TestCleaning(t *testing.T) {
 		t.Errorf("%d persons, %d deleted, addresses %+v", n, k.deleted.Load(), p.Emails)
 	}
 	k.clock.Advance(31 * 24 * time.Hour)
-	_, err = k.db.Pool.Exec(t.Context(), `INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
-		SELECT $1, n || '@example.com', false, $2::timestamptz + interval '7 days', $2, sha256(n::text::bytea), $2::timestamptz + n * interval '1 hour' FROM unnest('{-1,1}'::int[]) n`, ann.Person.UUID, k.clock.Now())
+	_, err = k.db.Pool.Exec(t.Context(),
+		`INSERT INTO identity.addresses (person, address, is_primary, remove_at, created_at, key_hash, key_expires_at)
+		SELECT $1, n || '@example.com', false, $2::timestamptz + interval '7 days', $2, sha256(n::text::bytea),
+			$2::timestamptz + n * interval '1 hour' FROM unnest('{-1,1}'::int[]) n`, ann.Person.UUID, k.clock.Now())
 	must(t, err)
 	must(t, k.Clean(t.Context()))
 	var addresses, keys int
@@ -38,7 +40,8 @@ func TestCleaning(t *testing.T) {
 		t.Errorf("%d addresses and %d keys are left", addresses, keys)
 	}
 	var tokens, persons int
-	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM identity.id_tokens), (SELECT count(*) FROM identity.persons)`).Scan(&tokens, &persons))
+	must(t, k.db.Pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM identity.id_tokens), (SELECT count(*) FROM identity.persons)`).Scan(
+		&tokens, &persons))
 	if tokens != 0 || persons != 1 {
 		t.Errorf("%d tokens and %d persons are left", tokens, persons)
 	}
@@ -51,7 +54,8 @@ func TestCleaningInBatches(t *testing.T) {
 	ann := k.caller(k.person("ann@example.com")).Person
 	const expired = 5000
 	_, err := k.db.Pool.Exec(t.Context(), `INSERT INTO identity.reset_keys (key_hash, person, address, expires_at)
-		SELECT sha256(n::text::bytea), $1, 'ann@example.com', $2::timestamptz - n * interval '1 second' FROM generate_series(1, $3::int) n`, ann, k.clock.Now(), expired)
+		SELECT sha256(n::text::bytea), $1, 'ann@example.com', $2::timestamptz - n * interval '1 second' FROM generate_series(1,
+			$3::int) n`, ann, k.clock.Now(), expired)
 	must(t, err)
 	tx, err := k.db.Pool.Begin(t.Context())
 	must(t, err)

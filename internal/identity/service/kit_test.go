@@ -133,7 +133,8 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 		ID: 720 * time.Hour, Signup: time.Hour, MFA: 5 * time.Minute, Access: 10 * time.Minute, Pickup: time.Minute,
 		Preflight: 10 * time.Minute, Reservation: 48 * time.Hour, Download: time.Hour,
 	}
-	ring := token.NewKeyRing(db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 720 * time.Hour, LongestToken: life.Longest()}, k.clock.Now, log)
+	ring := token.NewKeyRing(db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 720 * time.Hour, LongestToken: life.Longest()},
+		k.clock.Now, log)
 	must(t, ring.Ensure(t.Context()))
 	revocations := token.NewRevocations(db, nil, time.Hour, k.clock.Now, log)
 	const issuer, namespace = "http://localhost:8080/id/v3", "https://consign.dev/"
@@ -141,14 +142,16 @@ func openKit(t testing.TB, dsn string, sealer *seal.Sealer, change ...func(*serv
 	runner := jobs.New(db, jobs.Options{
 		Log: log, NoPeriodic: true, Workers: 8, PollInterval: 5 * time.Second, JobTimeout: 2 * time.Minute, StopWithin: 10 * time.Second,
 	})
-	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com", ProductName: "Consign"}, k.clock.Now, log)
+	mailer, err := mail.New(db, runner, sealer, catalog, k.post, mail.Options{From: "consign@example.com", ProductName: "Consign"},
+		k.clock.Now, log)
 	must(t, err)
 	hasher, err := passwords.New(4, 0)
 	must(t, err)
 	settings := service.Settings{
 		NewTransfers: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(time.Minute)},
 		PublicURL:    public, ProductName: "Consign", VerificationKey: 24 * time.Hour, ResetKey: time.Hour,
-		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, PasswordMinimum: 12, Device: 365 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
+		UnverifiedEmail: 7 * 24 * time.Hour, SetPassword: 15 * time.Minute, SessionIdle: 30 * 24 * time.Hour, PasswordMinimum: 12,
+		Device: 365 * 24 * time.Hour, YoungSession: 15 * time.Minute, RecentEmail: 180 * 24 * time.Hour,
 	}
 	for _, c := range change {
 		c(&settings)

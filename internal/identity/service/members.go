@@ -178,7 +178,8 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 }
 
 // setRoles stores a member with changed roles and revokes its access tokens.
-func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, m identity.Member, before []string) error {
+func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, m identity.Member,
+	before []string) error {
 	if !slices.Contains(m.Roles, identity.RoleOrganizationAdmin) {
 		if err := s.checkNotLastAdmin(ctx, tx, o, m.UID, before); err != nil {
 			return err
@@ -230,7 +231,8 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audi
 	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {
 		return err
 	}
-	return s.privilegesChanged(ctx, tx, privilegeChange{by: by, organization: o, person: p, epoch: epoch, action: "member.remove", membership: true})
+	return s.privilegesChanged(ctx, tx, privilegeChange{by: by, organization: o, person: p, epoch: epoch, action: "member.remove",
+		membership: true})
 }
 
 // privilegeChange is a change of a person's membership or roles that the person did not make.
@@ -278,7 +280,8 @@ func (s *Service) endAccess(ctx context.Context, tx *postgres.Store, p id.Person
 // ownMembershipChanged finishes the caller's own change of membership. The person is locked and its epoch is raised. The other
 // sessions end, the caller's session gets a new ID token, access tokens are revoked, and the hooks are called. It
 // returns nil for a session without ID token.
-func (s *Service) ownMembershipChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64, action string) (*postgres.Issued, error) {
+func (s *Service) ownMembershipChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, epoch int64,
+	action string) (*postgres.Issued, error) {
 	issued, err := s.renewSession(ctx, tx, caller)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ import (
 // OrganizationMembers lists the members of an organization, oldest membership first. after is next of the page before. next is empty on
 // the last page.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound.
-func (s *Service) OrganizationMembers(ctx context.Context, o id.Organization, after string) (list []identity.JoinedMember, next string, err error) {
+func (s *Service) OrganizationMembers(ctx context.Context, o id.Organization,
+	after string) (list []identity.JoinedMember, next string, err error) {
 	var last identity.JoinedMember
 	uid, since, ok := id.ParsePosition[id.Person](after)
 	if ok && after != "" {
@@ -92,7 +93,8 @@ func (s *Service) UnsetMember(ctx context.Context, by audit.Actor, organization,
 
 // withMember resolves the references of a command and calls change with the organization locked. before is the roles that
 // the person has in the organization, nil if it is no member.
-func (s *Service) withMember(ctx context.Context, organization, person string, change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
+func (s *Service) withMember(ctx context.Context, organization, person string,
+	change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)
 		if err != nil {
@@ -112,7 +114,8 @@ func (s *Service) withMember(ctx context.Context, organization, person string, c
 
 // CreateSharedInvitation issues a shared invitation.
 // Errors: fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrOrganizationNotFound, identity.ErrUserLimit.
-func (s *Service) CreateSharedInvitation(ctx context.Context, by audit.Actor, organization string, roles []string) (invitation identity.Invitation, err error) {
+func (s *Service) CreateSharedInvitation(ctx context.Context, by audit.Actor, organization string,
+	roles []string) (invitation identity.Invitation, err error) {
 	in := identity.NewInvitation{Shared: true, Roles: roles}
 	if err := in.Check(); err != nil {
 		return invitation, err

@@ -65,7 +65,8 @@ func (s *Service) Organizations(ctx context.Context, q OrganizationsQuery) (list
 // page checks the query and returns the page that it asks for, without One.
 // Errors: fault.ErrInvalid.
 func (q OrganizationsQuery) page() (postgres.OrganizationsPage, error) {
-	page := postgres.OrganizationsPage{ByHost: q.Hostname != "", Prefix: strings.ToLower(strings.TrimSpace(q.Name + q.Hostname)), Limit: operatorPage + 1}
+	page := postgres.OrganizationsPage{ByHost: q.Hostname != "", Prefix: strings.ToLower(strings.TrimSpace(q.Name + q.Hostname)),
+		Limit: operatorPage + 1}
 	var problems fault.Problems
 	given := 0
 	for _, c := range []struct{ member, value string }{{"name", q.Name}, {"hostname", q.Hostname}, {"organization", q.Organization}} {
@@ -123,7 +124,8 @@ type OrganizationReport struct {
 
 // ShowOrganization returns the report of an organization, and its members, oldest membership first.
 // Errors: identity.ErrOrganizationNotFound.
-func (s *Service) ShowOrganization(ctx context.Context, organization string) (OrganizationReport, iter.Seq2[identity.Member, error], error) {
+func (s *Service) ShowOrganization(ctx context.Context,
+	organization string) (OrganizationReport, iter.Seq2[identity.Member, error], error) {
 	o, err := s.store.FindOrganization(ctx, organization)
 	if err != nil {
 		return OrganizationReport{}, nil, err

@@ -49,7 +49,8 @@ func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.Li
 		return nil, "", err
 	}
 	search := strings.ToLower(strings.TrimSpace(q.Search))
-	found, err := s.store.People(ctx, postgres.PeoplePage{ByName: q.ByName, Prefix: search, AfterKey: key, After: after, Limit: operatorPage + 1})
+	found, err := s.store.People(ctx, postgres.PeoplePage{ByName: q.ByName, Prefix: search, AfterKey: key, After: after,
+		Limit: operatorPage + 1})
 	if err != nil {
 		return nil, "", err
 	}

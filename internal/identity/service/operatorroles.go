@@ -33,7 +33,8 @@ func (s *Service) RemoveOperator(ctx context.Context, by audit.Actor, reference 
 }
 
 // changeOperator runs change, and records it if it changed something.
-func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference, action string, change func(*postgres.Store, id.Person) (bool, error)) error {
+func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference, action string,
+	change func(*postgres.Store, id.Person) (bool, error)) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
 		return err

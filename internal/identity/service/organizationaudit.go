@@ -19,7 +19,8 @@ type OrganizationEntry struct {
 // OrganizationAudit returns the entries of an organization that a filter selects, newest first, up to filter.Limit of
 // them; 0: all, read in pages.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
-func (s *Service) OrganizationAudit(ctx context.Context, caller token.Caller, o id.Organization, filter audit.Filter) (iter.Seq2[OrganizationEntry, error], error) {
+func (s *Service) OrganizationAudit(ctx context.Context, caller token.Caller, o id.Organization,
+	filter audit.Filter) (iter.Seq2[OrganizationEntry, error], error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, err
 	}

@@ -16,15 +16,17 @@ import (
 // memberCandidates is how many members a page with a search examines.
 const memberCandidates = 2000
 
-// OrganizationPeople lists members of an organization with their state to an administrator, oldest membership first: those whose name, address or
-// reference contains search. A page begins behind the position after, and next is empty on the last one. With a search, a page may be empty and have
-// a next one.
+// OrganizationPeople lists members of an organization with their state to an administrator, oldest membership first: those whose name,
+// address or reference contains search. A page begins behind the position after, and next is empty on the last one. With a search, a page
+// may be empty and have a next one.
 // Errors: those of Members, fault.ErrInvalid.
-func (s *Service) OrganizationPeople(ctx context.Context, caller token.Caller, o id.Organization, search, after string) (list []identity.SeenMember, next string, err error) {
+func (s *Service) OrganizationPeople(ctx context.Context, caller token.Caller, o id.Organization, search,
+	after string) (list []identity.SeenMember, next string, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, "", err
 	}
-	page := postgres.MemberPage{Organization: o, Search: strings.ToLower(strings.TrimSpace(search)), Candidates: memberCandidates, Limit: operatorPage}
+	page := postgres.MemberPage{Organization: o, Search: strings.ToLower(strings.TrimSpace(search)), Candidates: memberCandidates,
+		Limit: operatorPage}
 	var problems fault.Problems
 	if err := text.Line(search, text.MaxName); err != nil {
 		problems.Add("search", err.Error())

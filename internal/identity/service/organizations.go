@@ -26,7 +26,8 @@ type NewOrganization struct {
 // CreateOrganization creates an organization with the caller as its only member and administrator. The caller leaves
 // the free organization. Every ID token of the caller ends; idToken is the session's new one.
 // Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
-func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller, in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
+func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller,
+	in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
 	var problems fault.Problems
 	identity.CheckProfile(&problems, in.Name, in.Locale, in.TimeZone)
 	if err := problems.Err(); err != nil {
@@ -140,7 +141,8 @@ func (s *Service) HostClaim(ctx context.Context, caller token.Caller, o id.Organ
 // the hostname that still needs a TXT record.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, and those
 // of changeHostnames.
-func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
+func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Caller, o id.Organization,
+	p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return after, claim, err
 	}
@@ -220,7 +222,8 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 // caller's session.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing,
 // identity.ErrFreeOrganization, and those of stepUp.
-func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization, proof token.Proof) (idToken string, err error) {
+func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o id.Organization,
+	proof token.Proof) (idToken string, err error) {
 	use, err := s.stepUp(ctx, caller, proof)
 	if err != nil {
 		return "", err
@@ -246,7 +249,8 @@ func (s *Service) DeleteOrganization(ctx context.Context, caller token.Caller, o
 
 // deleteOrganization deletes a locked organization, ends its members' sessions, calls the hooks, mails the members and
 // announces the change.
-func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) (*postgres.Issued, error) {
+func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, caller token.Caller,
+	o id.Organization) (*postgres.Issued, error) {
 	raised, err := tx.RaiseEpochs(ctx, o)
 	if err != nil {
 		return nil, err
@@ -346,7 +350,8 @@ func (s *Service) announceToMembers(ctx context.Context, tx *postgres.Store, o i
 }
 
 // recordOf appends an audit entry about a change of an organization.
-func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action string, details map[string]string) error {
+func (s *Service) recordOf(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, action string,
+	details map[string]string) error {
 	return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: o.String(), Organization: o, Details: details})
 }
 

@@ -34,7 +34,8 @@ func TestFeedsOfADeletedOrganization(t *testing.T) {
 	must(t, err)
 	defer tx.Rollback(t.Context()) //nolint:errcheck // ended before, unless the test has failed
 	tell := func(p id.Person) error {
-		return events.Append(t.Context(), tx, k.clock.Now(), events.Event{Kind: events.TransferReceived, Subject: p.String(), Receivers: []id.Person{p}})
+		return events.Append(t.Context(), tx, k.clock.Now(),
+			events.Event{Kind: events.TransferReceived, Subject: p.String(), Receivers: []id.Person{p}})
 	}
 	must(t, tell(first.Person))
 	deleted := make(chan error, 1)

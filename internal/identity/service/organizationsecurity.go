@@ -14,7 +14,8 @@ import (
 )
 
 // errOwnFactor refuses an administrator who would be among the first to lose access.
-var errOwnFactor = identity.ErrFactorFirst.With("your own session has no second factor; set one up and log in with it, then require it of others")
+var errOwnFactor = identity.ErrFactorFirst.With(
+	"your own session has no second factor; set one up and log in with it, then require it of others")
 
 // PutSecurity sets whether the members of an organization need a second factor (contract 3.2). Requiring one revokes
 // the access tokens of all members and queues a mail to each. Setting what is set changes nothing.

@@ -176,7 +176,8 @@ func (s *Service) checkPasskey(ctx context.Context, t passkeyTry) (passkeyUse, e
 	case !t.person.IsZero() && k.Person != t.person, t.person.IsZero() && len(answer.Handle) == 0:
 		return passkeyUse{}, identity.ErrCredentials
 	}
-	used, verified, err := answer.Verify(s.party(t.client, k.Host), credential.PasskeyOwner{Handle: k.Person.UUID[:], Name: k.Person.String()}, passkeyFrom(k))
+	used, verified, err := answer.Verify(s.party(t.client, k.Host), credential.PasskeyOwner{Handle: k.Person.UUID[:], Name: k.Person.String()},
+		passkeyFrom(k))
 	if errors.Is(err, credential.ErrPasskeyCloned) {
 		if err := s.reportClone(ctx, t.client, k); err != nil {
 			return passkeyUse{}, err
@@ -227,7 +228,8 @@ func (s *Service) reportClone(ctx context.Context, c token.Client, k postgres.Pa
 		if err := s.inform(ctx, tx, to, k.Person, c, notice{template: mail.PasskeyCloned, data: data}); err != nil {
 			return err
 		}
-		return s.recordOwn(ctx, tx, token.Caller{Person: k.Person, Client: c}, "factor.cloned", k.Authenticator.String(), map[string]string{"type": credential.TypePasskey})
+		return s.recordOwn(ctx, tx, token.Caller{Person: k.Person, Client: c}, "factor.cloned", k.Authenticator.String(),
+			map[string]string{"type": credential.TypePasskey})
 	})
 }
 
@@ -278,7 +280,8 @@ func (s *Service) registerPasskey(ctx context.Context, caller token.Caller, name
 	}
 	uid := id.New[id.Authenticator]()
 	owner := credential.PasskeyOwner{Handle: caller.Person.UUID[:], Name: account}
-	options, err := credential.PasskeyCreation(s.party(caller.Client, host), owner, s.sealChallenge(caller.Client, challengeRegister, uid.UUID), have)
+	options, err := credential.PasskeyCreation(s.party(caller.Client, host), owner,
+		s.sealChallenge(caller.Client, challengeRegister, uid.UUID), have)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -317,7 +320,8 @@ func (s *Service) verifyPasskey(ctx context.Context, caller token.Caller, a id.A
 	}
 	return s.addFactor(ctx, caller, a, func(tx *postgres.Store) error {
 		return tx.StorePasskey(ctx, postgres.Passkey{
-			Authenticator: a, Person: caller.Person, Host: host, CredentialID: k.ID, PublicKey: k.PublicKey, SignCount: k.SignCount, Transports: k.Transports,
+			Authenticator: a, Person: caller.Person, Host: host, CredentialID: k.ID, PublicKey: k.PublicKey, SignCount: k.SignCount,
+			Transports:     k.Transports,
 			BackupEligible: k.BackupEligible, BackedUp: k.BackedUp, AAGUID: k.AAGUID,
 		}, s.now())
 	})

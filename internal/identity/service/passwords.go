@@ -19,7 +19,8 @@ var errHashChanged = errors.New("the stored password hash has changed since it w
 // changePassword stores a new password. A concurrent login may replace the compared hash by one of the current cost;
 // then the comparison is repeated.
 // Errors: identity.ErrKeyChange, identity.ErrAuthenticatorNotFound.
-func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.Authenticator, c AuthenticatorChange) (after identity.Authenticator, err error) {
+func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.Authenticator,
+	c AuthenticatorChange) (after identity.Authenticator, err error) {
 	const tries = 3
 	var hash []byte
 	for range tries {
@@ -58,7 +59,8 @@ func (s *Service) changePassword(ctx context.Context, caller token.Caller, a id.
 // replaceHash replaces the hash of the password, ends every other session and revokes all access tokens. When the old
 // password did not match, the session must be one that may set it.
 // Errors: identity.ErrKeyChange, errHashChanged.
-func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, matched bool, old, hash []byte) error {
+func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller token.Caller, a id.Authenticator, matched bool, old,
+	hash []byte) error {
 	if err := tx.LockPerson(ctx, caller.Person); err != nil {
 		return err
 	}

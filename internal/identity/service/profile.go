@@ -85,10 +85,11 @@ func (s *Service) Watch(ctx context.Context, caller token.Caller) (context.Conte
 // errMembershipChanged says that a person's organization changed before it was locked.
 var errMembershipChanged = errors.New("the person's membership has changed since it was read")
 
-// deletePerson deletes a person who is not the last administrator of an organization, and mails the person. first runs before it in the same
-// transaction, with the person locked; nil: nothing.
+// deletePerson deletes a person who is not the last administrator of an organization, and mails the person. first runs before it in the
+// same transaction, with the person locked; nil: nothing.
 // Errors: identity.ErrLastAdmin, identity.ErrPersonNotFound.
-func (s *Service) deletePerson(ctx context.Context, p id.Person, by audit.Actor, reason string, first func(context.Context, *postgres.Store) error) error {
+func (s *Service) deletePerson(ctx context.Context, p id.Person, by audit.Actor, reason string,
+	first func(context.Context, *postgres.Store) error) error {
 	const tries = 3
 	for range tries {
 		err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -222,7 +223,8 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 }
 
 // recordOwn appends an audit entry about a caller's change of its own account.
-func (s *Service) recordOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, action, object string, details map[string]string) error {
+func (s *Service) recordOwn(ctx context.Context, tx *postgres.Store, caller token.Caller, action, object string,
+	details map[string]string) error {
 	return s.record(ctx, tx, audit.Entry{
 		Actor: audit.Of(caller), Action: action, Object: object, Target: caller.Person, Details: details,
 	})

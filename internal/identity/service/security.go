@@ -189,7 +189,8 @@ func (s *Service) undo(ctx context.Context, tx *postgres.Store, c token.Client, 
 	n := notice{template: mail.ChangeUndone}
 	if locked {
 		n.data = map[string]any{"password": "locked"}
-		to := postgres.Resettable{Person: change.Person, Name: after.Name, Locale: after.Locale, TimeZone: after.TimeZone, Home: postgres.Home{Host: after.Host}}
+		to := postgres.Resettable{Person: change.Person, Name: after.Name, Locale: after.Locale, TimeZone: after.TimeZone,
+			Home: postgres.Home{Host: after.Host}}
 		if err := s.mailReset(ctx, tx, audit.By(id.Person{}, c), to, primary); err != nil {
 			return err
 		}
@@ -218,6 +219,7 @@ func (s *Service) restoreAddresses(ctx context.Context, tx *postgres.Store, chan
 
 func (s *Service) recordUndo(ctx context.Context, tx *postgres.Store, c token.Client, change postgres.KeptChange, action string) error {
 	return s.record(ctx, tx, audit.Entry{
-		Actor: audit.By(id.Person{}, c), Action: action, Object: change.Person.String(), Target: change.Person, Details: map[string]string{"kind": change.Kind},
+		Actor: audit.By(id.Person{}, c), Action: action, Object: change.Person.String(), Target: change.Person,
+		Details: map[string]string{"kind": change.Kind},
 	})
 }

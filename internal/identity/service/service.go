@@ -67,7 +67,8 @@ type IdentityHooks interface {
 type Webhooks interface {
 	// DeleteOfPerson deletes those of a person.
 	DeleteOfPerson(ctx context.Context, tx database.Tx, p id.Person) error
-	// PauseTargets pauses the export targets that a person has or has made; with an organization only those of that one. It returns their hosts.
+	// PauseTargets pauses the export targets that a person has or has made; with an organization only those of that one. It returns their
+	// hosts.
 	PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization, reason string) (hosts []string, err error)
 }
 
@@ -149,7 +150,8 @@ type Service struct {
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
-		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External, imaging: o.Imaging, lookupTXT: o.LookupTXT,
+		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External,
+		imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
 		hooks: o.Hooks, webhooks: o.Webhooks, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil), related: microcache.New[id.Organization, []string](nil),
@@ -191,7 +193,8 @@ func factorRequired(t postgres.Issued) bool {
 func (s *Service) replacement(c token.Client) postgres.Replacement {
 	now := s.now()
 	return postgres.Replacement{
-		JTI: id.New[id.Token](), Now: now, IdleSince: s.idleSince(), RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c), IP: address(c),
+		JTI: id.New[id.Token](), Now: now, IdleSince: s.idleSince(), RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c),
+		IP: address(c),
 	}
 }
 

@@ -73,7 +73,8 @@ func TestVerifiedSecondaryDisplacesSignup(t *testing.T) {
 	}
 	p, err := k.Profile(t.Context(), ann)
 	must(t, err)
-	if len(p.Emails) != 2 || !p.Emails[0].Primary || p.Emails[0].Address != "ann@example.com" || !p.Emails[1].Verified || p.Emails[1].RemoveAt != nil {
+	if len(p.Emails) != 2 || !p.Emails[0].Primary || p.Emails[0].Address != "ann@example.com" || !p.Emails[1].Verified ||
+		p.Emails[1].RemoveAt != nil {
 		t.Errorf("addresses are %+v", p.Emails)
 	}
 	if _, err := k.login("bob@example.com", "bcrypt", password, ""); err != nil {
@@ -106,7 +107,8 @@ func TestPickupRace(t *testing.T) {
 	verifier := strings.Repeat("v", 43)
 	sum := sha256.Sum256([]byte(verifier))
 	challenge, method, redirect, state := base64.RawURLEncoding.EncodeToString(sum[:]), "S256", "http://localhost:8080/x", "st"
-	raw, err := k.ParkToken(t.Context(), ann, identity.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge, ChallengeMethod: &method})
+	raw, err := k.ParkToken(t.Context(), ann, identity.Parking{RedirectURI: &redirect, State: &state, Challenge: &challenge,
+		ChallengeMethod: &method})
 	must(t, err)
 	pickup := k.caller(raw)
 	if pickup.Nonce != state || pickup.Session != ann.Session {
@@ -269,7 +271,8 @@ func TestFactorRequired(t *testing.T) {
 		t.Error("the access token does not say that a factor is required")
 	}
 	redirect := "http://localhost:8080/"
-	if _, err := k.ParkToken(t.Context(), k.caller(a.IDToken), identity.Parking{RedirectURI: &redirect}); !errors.Is(err, token.ErrFactorRequired) {
+	if _, err := k.ParkToken(t.Context(), k.caller(a.IDToken), identity.Parking{RedirectURI: &redirect}); !errors.Is(err,
+		token.ErrFactorRequired) {
 		t.Errorf("park without the factor: %v", err)
 	}
 	if _, err := k.IssueUIDToken(t.Context(), k.caller(a.IDToken)); !errors.Is(err, token.ErrFactorRequired) {

@@ -121,7 +121,8 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Checked) (Signed
 
 // loginAfterPassword returns an mfa token for a person with TOTP or a passkey, and else the ID token of a new session.
 // Errors: identity.ErrPersonNotFound when the person's epoch has changed since login was read.
-func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login, devices []identity.Device) (SignedIn, error) {
+func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login postgres.Login,
+	devices []identity.Device) (SignedIn, error) {
 	if credential.Needed(login.Factors) {
 		raw, err := s.mfaToken(ctx, s.store, login.Person, login.Epoch, login.Factors, false)
 		return SignedIn{Token: raw, Kind: token.KindMFA}, err
@@ -144,7 +145,8 @@ func (s *Service) loginAfterPassword(ctx context.Context, c token.Client, login 
 
 // mfaToken stores a pending login and returns its signed mfa token.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) mfaToken(ctx context.Context, store *postgres.Store, p id.Person, epoch int64, factors []string, setPassword bool) (string, error) {
+func (s *Service) mfaToken(ctx context.Context, store *postgres.Store, p id.Person, epoch int64, factors []string,
+	setPassword bool) (string, error) {
 	now, jti := s.now(), id.New[id.Token]()
 	expires := now.Add(s.issuer.Lifetimes().MFA)
 	if err := store.InsertPending(ctx, p, epoch, jti, setPassword, expires); err != nil {
@@ -193,7 +195,8 @@ func (s *Service) loginFactor(ctx context.Context, c token.Client, in Checked) (
 }
 
 // loginTwo begins a session with two factors: use consumes the second one, or the passkey that is both.
-func (s *Service) loginTwo(ctx context.Context, c token.Client, in Checked, person id.Person, use func(context.Context, *postgres.Store) error) (SignedIn, error) {
+func (s *Service) loginTwo(ctx context.Context, c token.Client, in Checked, person id.Person,
+	use func(context.Context, *postgres.Store) error) (SignedIn, error) {
 	var session begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockPerson(ctx, person); errors.Is(err, identity.ErrPersonNotFound) {
@@ -355,8 +358,8 @@ func (s *Service) endSession(ctx context.Context, tx *postgres.Store, caller tok
 	return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "session.end", Object: sid.String(), Target: caller.Person})
 }
 
-// endAll ends every session and every API token of a person, and pauses its export targets: somebody else may have made them. Signing out everywhere keeps the API
-// tokens, see endSessions.
+// endAll ends every session and every API token of a person, and pauses its export targets: somebody else may have made them. Signing out
+// everywhere keeps the API tokens, see endSessions.
 func (s *Service) endAll(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, o id.Organization) error {
 	if err := tx.DeleteAPITokens(ctx, p); err != nil {
 		return err

@@ -14,12 +14,14 @@ import (
 
 // The refusals of stepUp say what would be right.
 var (
-	errStepUp         = identity.ErrSessionNotYoung.With("your last login is too long ago for this; log in again, or send authKey (your password)")
+	errStepUp = identity.ErrSessionNotYoung.With(
+		"your last login is too long ago for this; log in again, or send authKey (your password)")
 	errStepUpExternal = identity.ErrSessionNotYoung.With("your last login is too long ago for this; log in again at your external provider")
 	errStepUpKey      = identity.ErrKeyChange.With("authKey: is not your password")
-	errStepUpFactor   = identity.ErrFactorFirst.With("send authFactor: {type, key} with type totp, webauthn or recovery, or log in again with your second factor")
-	errFactorType     = identity.ErrUnsupportedType.With("authFactor.type: must be totp, webauthn or recovery")
-	errFactorWrong    = identity.ErrVerificationFailed.With("authFactor: the code or the signature is wrong or was used")
+	errStepUpFactor   = identity.ErrFactorFirst.With(
+		"send authFactor: {type, key} with type totp, webauthn or recovery, or log in again with your second factor")
+	errFactorType  = identity.ErrUnsupportedType.With("authFactor.type: must be totp, webauthn or recovery")
+	errFactorWrong = identity.ErrVerificationFailed.With("authFactor: the code or the signature is wrong or was used")
 )
 
 // proved is a proof that was checked.
@@ -33,7 +35,8 @@ type proved struct {
 // the code or signature; run it in the transaction of the change.
 // Errors: identity.ErrSessionNotYoung, identity.ErrKeyChange, identity.ErrFactorFirst, identity.ErrUnsupportedType,
 // identity.ErrVerificationFailed, also from use.
-func (s *Service) stepUp(ctx context.Context, caller token.Caller, p token.Proof) (use func(context.Context, *postgres.Store) error, err error) {
+func (s *Service) stepUp(ctx context.Context, caller token.Caller,
+	p token.Proof) (use func(context.Context, *postgres.Store) error, err error) {
 	shown, err := s.prove(ctx, caller, p)
 	if err == nil && shown.use == nil {
 		return func(context.Context, *postgres.Store) error { return nil }, nil

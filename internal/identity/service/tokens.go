@@ -185,12 +185,14 @@ func (s *Service) PickUpToken(ctx context.Context, caller token.Caller, verifier
 	return s.idToken(ctx, t)
 }
 
-// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost and names below it (RFC 6761, section 6.3), at the active hostname of the
-// person's organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in RedirectOrigins.
+// checkRedirect checks a redirect URL (contract 3.14): https, or http on localhost and names below it (RFC 6761, section 6.3), at the
+// active hostname of the person's organization (without person: of the request host's), at PUBLIC_URL's host, or at an origin in
+// RedirectOrigins.
 // Errors: identity.ErrRedirectURI.
 func (s *Service) checkRedirect(ctx context.Context, p id.Person, requestHost hosts.Host, raw string) error {
 	u, err := url.Parse(raw)
-	if err != nil || text.Line(raw, text.MaxURL) != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" || strings.ContainsAny(raw, " \\") {
+	if err != nil || text.Line(raw, text.MaxURL) != nil || u.User != nil || u.Opaque != "" || u.Hostname() == "" ||
+		strings.ContainsAny(raw, " \\") {
 		return identity.ErrRedirectURI
 	}
 	name := strings.ToLower(u.Hostname())

@@ -42,7 +42,8 @@ func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o i
 		if err := tx.NotifyDirectory(ctx); err != nil { // hosts are cached with their origins
 			return err
 		}
-		return s.recordOf(ctx, tx, administrator(caller), o, "organization.uploadorigins", map[string]string{"origins": strings.Join(origins, " ")})
+		return s.recordOf(ctx, tx, administrator(caller), o, "organization.uploadorigins",
+			map[string]string{"origins": strings.Join(origins, " ")})
 	})
 	return origins, err
 }

@@ -41,7 +41,8 @@ func (s *Service) LockOwner(ctx context.Context, tx database.Tx, caller token.Ca
 
 // StepUp checks that the caller has proved who it is. use consumes the proof, in the transaction of the change.
 // Errors: those of stepUp.
-func (s *Service) StepUp(ctx context.Context, caller token.Caller, p token.Proof) (use func(context.Context, database.Tx) error, err error) {
+func (s *Service) StepUp(ctx context.Context, caller token.Caller,
+	p token.Proof) (use func(context.Context, database.Tx) error, err error) {
 	consume, err := s.stepUp(ctx, caller, p)
 	return func(ctx context.Context, tx database.Tx) error { return consume(ctx, s.store.Within(tx)) }, err
 }

@@ -42,7 +42,8 @@ func personFrom(u id.Person, p operator.Person) *personResponse {
 
 func entryFrom(e operator.Entry) entryResponse {
 	out := entryResponse{
-		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson), Target: personFrom(e.Target, e.TargetPerson),
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson),
+		Target:    personFrom(e.Target, e.TargetPerson),
 		UserAgent: e.Client.UserAgent, Details: e.Details,
 	}
 	if out.Details == nil {
@@ -66,7 +67,8 @@ type auditResponse struct {
 func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.QueryOf(r)
 	format := q.Word("format", "json", "csv", "jsonl")
-	f := audit.Filter{Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"), Organization: httpapi.QueryUID[id.Organization](q, "organization"), Since: q.Moment("since"), Before: q.Number("after", 1, 1<<62, 0)}
+	f := audit.Filter{Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"),
+		Organization: httpapi.QueryUID[id.Organization](q, "organization"), Since: q.Moment("since"), Before: q.Number("after", 1, 1<<62, 0)}
 	limit := pageLimit(q)
 	if err := q.Err(); err != nil {
 		return err
@@ -93,7 +95,8 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // auditHead is the header of the audit as CSV.
-var auditHead = []string{"at", "action", "object", "actor", "actorEmail", "target", "targetEmail", "organization", "address", "userAgent", "details"}
+var auditHead = []string{"at", "action", "object", "actor", "actorEmail", "target", "targetEmail", "organization", "address", "userAgent",
+	"details"}
 
 func auditRow(e operator.Entry) []string {
 	named := func(zero bool, text string) string {

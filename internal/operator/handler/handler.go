@@ -46,7 +46,8 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "DELETE", Pattern: "/keys/{kid}", Auth: changes, Handler: h.deleteSigningKey},
 		{Method: "POST", Pattern: "/keys/log/rotate", Auth: changes, Handler: h.rotateLogKey},
 		{Method: "POST", Pattern: "/keys/log/revoke", Auth: changes, Handler: h.revokeLogKey},
-		{Method: "GET", Pattern: "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, httpapi.TypeJSONLines}, Handler: h.getAudit},
+		{Method: "GET", Pattern: "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, httpapi.TypeJSONLines},
+			Handler: h.getAudit},
 	}
 }
 

@@ -95,7 +95,8 @@ func (h *Handler) getOverview(w http.ResponseWriter, r *http.Request) error {
 	}
 	return httpapi.JSON(w, http.StatusOK, overviewResponse{
 		Version: o.Version, Started: httpapi.Time(o.Started), At: httpapi.Time(o.At), Maintenance: o.Maintenance,
-		Database: databaseResponse{o.Database.State, float64(o.Database.Latency.Microseconds()) / 1000, o.Database.Connections, o.Database.Maximum},
+		Database: databaseResponse{o.Database.State, float64(o.Database.Latency.Microseconds()) / 1000, o.Database.Connections,
+			o.Database.Maximum},
 		Storage:  storageResponse(o.Storage),
 		Mail:     mailResponse{o.Mail.State, o.Mail.Queued, o.Mail.OldestDue.Seconds(), o.Mail.Sent, o.Mail.Postponed, o.Mail.Failed},
 		Redis:    redisResponse(o.Redis),

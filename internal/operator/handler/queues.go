@@ -35,7 +35,8 @@ type mailsResponse struct {
 func (h *Handler) listMails(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.QueryOf(r)
 	f := mail.Filter{
-		State: q.Word("state", mail.Queued, mail.Sent, mail.Failed, mail.Cancelled), To: q.One("to"), After: httpapi.QueryUID[id.Mail](q, "after"), Limit: pageLimit(q),
+		State: q.Word("state", mail.Queued, mail.Sent, mail.Failed, mail.Cancelled), To: q.One("to"),
+		After: httpapi.QueryUID[id.Mail](q, "after"), Limit: pageLimit(q),
 	}
 	if err := q.Err(); err != nil {
 		return err

@@ -44,11 +44,14 @@ func (h *Handler) getSamples(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := samplesResponse{From: httpapi.Time(from), Until: httpapi.Time(until), Seconds: int64(step.Seconds()), Samples: make([]sampleResponse, len(list))}
+	answer := samplesResponse{From: httpapi.Time(from), Until: httpapi.Time(until), Seconds: int64(step.Seconds()),
+		Samples: make([]sampleResponse, len(list))}
 	for i, s := range list {
 		answer.Samples[i] = sampleResponse{
-			At: httpapi.Time(s.At), Requests: s.Requests, Errors: s.Errors, Uploads: s.Uploads, Downloads: s.Downloads, BytesIn: s.BytesIn, BytesOut: s.BytesOut,
-			Logins: s.Logins, Deliveries: s.Deliveries, Mails: s.Mails, Jobs: s.Jobs, Free: s.Free, Database: s.Database, People: s.People, Transfers: s.Transfers,
+			At: httpapi.Time(s.At), Requests: s.Requests, Errors: s.Errors, Uploads: s.Uploads, Downloads: s.Downloads, BytesIn: s.BytesIn,
+			BytesOut: s.BytesOut,
+			Logins:   s.Logins, Deliveries: s.Deliveries, Mails: s.Mails, Jobs: s.Jobs, Free: s.Free, Database: s.Database, People: s.People,
+			Transfers: s.Transfers,
 		}
 	}
 	return httpapi.JSON(w, http.StatusOK, answer)

@@ -86,7 +86,8 @@ type signingKeyResponse struct {
 }
 
 func (h *Handler) signingKey(k token.Key) signingKeyResponse {
-	return signingKeyResponse{k.KID, k.Purpose, k.State(h.service.Now()), httpapi.Time(k.SignsFrom), httpapi.Time(k.SignsUntil), httpapi.Time(k.PublishedUntil)}
+	return signingKeyResponse{k.KID, k.Purpose, k.State(h.service.Now()), httpapi.Time(k.SignsFrom), httpapi.Time(k.SignsUntil),
+		httpapi.Time(k.PublishedUntil)}
 }
 
 type logKeyResponse struct {

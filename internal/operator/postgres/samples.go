@@ -13,7 +13,8 @@ import (
 func (s *Store) AddCounters(ctx context.Context, at time.Time, c operator.Counters, free *int64) (lacks bool, err error) {
 	return database.Scalar[bool](ctx, s.db.Pool, "add to sample", nil, `
 		INSERT INTO samples AS s (at, requests, errors, uploads, downloads, bytes_in, bytes_out, free) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (at) DO UPDATE SET requests = s.requests + excluded.requests, errors = s.errors + excluded.errors, uploads = s.uploads + excluded.uploads,
+		ON CONFLICT (at) DO UPDATE SET requests = s.requests + excluded.requests, errors = s.errors + excluded.errors,
+			uploads = s.uploads + excluded.uploads,
 			downloads = s.downloads + excluded.downloads, bytes_in = s.bytes_in + excluded.bytes_in, bytes_out = s.bytes_out + excluded.bytes_out,
 			free = least(s.free, excluded.free)
 		RETURNING mails IS NULL`, at, c.Requests, c.Errors, c.Uploads, c.Downloads, c.BytesIn, c.BytesOut, free)
@@ -27,7 +28,8 @@ func (s *Store) SetLevels(ctx context.Context, at time.Time, l operator.Levels) 
 	return err
 }
 
-// CountEnded counts in the audit what happened in the samples that have ended, step long each, and were not counted yet: those of the day before now.
+// CountEnded counts in the audit what happened in the samples that have ended, step long each, and were not counted yet: those of the day
+// before now.
 func (s *Store) CountEnded(ctx context.Context, now time.Time, step time.Duration) error {
 	_, err := database.Exec(ctx, s.db.Pool, "count events of samples", `
 		UPDATE samples s SET (logins, deliveries) = (

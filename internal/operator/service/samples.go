@@ -63,11 +63,12 @@ func (s *Service) Sample(ctx context.Context) error {
 	}
 	now := s.options.Now()
 	levels, unknown := s.levels(ctx)
-	return errors.Join(unknown, s.options.Store.SetLevels(ctx, now.Truncate(sampleLength), levels), s.options.Store.CountEnded(ctx, now, sampleLength))
+	return errors.Join(unknown, s.options.Store.SetLevels(ctx, now.Truncate(sampleLength), levels),
+		s.options.Store.CountEnded(ctx, now, sampleLength))
 }
 
-// addCounters adds what was counted since the last call that succeeded. Counters begin at 0 with the process, so a restart loses nothing but
-// what a killed one had not added.
+// addCounters adds what was counted since the last call that succeeded. Counters begin at 0 with the process, so a restart loses nothing
+// but what a killed one had not added.
 func (s *Service) addCounters(ctx context.Context) (lacks bool, err error) {
 	s.sampling.Lock()
 	defer s.sampling.Unlock()

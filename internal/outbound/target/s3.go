@@ -25,7 +25,8 @@ type bucket struct {
 
 func newBucket(a Address, login Login, transport http.RoundTripper) (*bucket, error) {
 	client, err := minio.New(a.URL.Host, &minio.Options{
-		Creds: credentials.NewStaticV4(login.User, login.Password, ""), Secure: a.URL.Scheme == "https", Region: a.Region, Transport: transport, MaxRetries: s3Retries,
+		Creds: credentials.NewStaticV4(login.User, login.Password, ""), Secure: a.URL.Scheme == "https", Region: a.Region, Transport: transport,
+		MaxRetries: s3Retries,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open bucket: %w", err)

@@ -108,7 +108,8 @@ type Copier struct {
 func New(guard *outbound.Guard, version string) *Copier {
 	return &Copier{guard: guard, agent: "Consign-Export/" + cmp.Or(version, "dev"), transport: &http.Transport{ // no Proxy, as for webhooks
 		DialContext: dialer(guard), DisableCompression: true, ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
-		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: 5 * time.Second, MaxIdleConnsPerHost: 2, MaxIdleConns: 20, IdleConnTimeout: 30 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: 5 * time.Second, MaxIdleConnsPerHost: 2, MaxIdleConns: 20,
+		IdleConnTimeout: 30 * time.Second,
 	}}
 }
 

@@ -95,7 +95,8 @@ func (c *cloud) want(t *testing.T, path, content string) {
 func TestCopyToWebDAV(t *testing.T) {
 	t.Parallel()
 	c := newCloud(t)
-	tr := transferOf(file("a/b.txt", "one"), file("../a/B.TXT", "two"), file("manifest.json", "three"), file("50% #1?.txt", "four"), file("empty", ""), file("日本 語", strings.Repeat("x", 1<<20)))
+	tr := transferOf(file("a/b.txt", "one"), file("../a/B.TXT", "two"), file("manifest.json", "three"), file("50% #1?.txt", "four"),
+		file("empty", ""), file("日本 語", strings.Repeat("x", 1<<20)))
 	r, err := newCopier().Copy(t.Context(), c.address(), login, tr)
 	if err != nil || r.Reason != "" {
 		t.Fatalf("%+v, %v", r, err)
@@ -108,14 +109,16 @@ func TestCopyToWebDAV(t *testing.T) {
 	c.want(t, copied+"日本 語", strings.Repeat("x", 1<<20))
 	raw, err := os.ReadFile(filepath.Join(c.dir, copied, "manifest.json"))
 	var m manifestJSON
-	if err != nil || json.Unmarshal(raw, &m) != nil || m.Transfer != tr.UID || m.Sender.Email != "sam@example.com" || len(m.Files) != 6 || m.Files[1].Path != "a/B (2).TXT" {
+	if err != nil || json.Unmarshal(raw, &m) != nil || m.Transfer != tr.UID || m.Sender.Email != "sam@example.com" || len(m.Files) != 6 ||
+		m.Files[1].Path != "a/B (2).TXT" {
 		t.Errorf("the manifest is %s, %v", raw, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(c.dir, copied, ".*")); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}
 	before := c.puts.Load()
-	if r, err := newCopier().Copy(t.Context(), c.address(), login, tr); err != nil || r.Reason != "" || c.puts.Load() != before+1 { // the manifest
+	// the manifest
+	if r, err := newCopier().Copy(t.Context(), c.address(), login, tr); err != nil || r.Reason != "" || c.puts.Load() != before+1 {
 		t.Errorf("the repetition puts %d files: %+v, %v", c.puts.Load()-before, r, err)
 	}
 }
@@ -131,11 +134,13 @@ func TestCopyFailures(t *testing.T) {
 	if r, _ := do(c.address(), Login{"ann", "wrong"}, good); r.Reason != outbound.ReasonStatus || r.Status != http.StatusUnauthorized {
 		t.Errorf("with a wrong password: %+v", r)
 	}
-	if r, _ := do("webdav+"+c.URL+"/missing", login, good); r.Reason != outbound.ReasonStatus || r.Status != http.StatusConflict && r.Status != http.StatusNotFound {
+	if r, _ := do("webdav+"+c.URL+"/missing", login, good); r.Reason != outbound.ReasonStatus || r.Status != http.StatusConflict &&
+		r.Status != http.StatusNotFound {
 		t.Errorf("to a missing folder: %+v", r)
 	}
 	c.refuse.Store(http.StatusInsufficientStorage)
-	if r, _ := do(c.address(), login, good); r.Status != http.StatusInsufficientStorage || r.Answer != "not now\n" || r.RetryAfter != 7*time.Second {
+	if r, _ := do(c.address(), login, good); r.Status != http.StatusInsufficientStorage || r.Answer != "not now\n" ||
+		r.RetryAfter != 7*time.Second {
 		t.Errorf("to a full server: %+v", r)
 	}
 	c.shorten.Store(true)
@@ -154,7 +159,8 @@ func TestCopyFailures(t *testing.T) {
 		}
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := do(c.address(), login, File{"c", 5, good.SHA256, func(context.Context) (io.ReadCloser, error) { return nil, broken }}); !errors.Is(err, broken) {
+	if _, err := do(c.address(), login, File{"c", 5, good.SHA256,
+		func(context.Context) (io.ReadCloser, error) { return nil, broken }}); !errors.Is(err, broken) {
 		t.Errorf("a transfer that cannot be read: %v", err)
 	}
 	strict := New(outbound.NewGuard(nil, "", nil), "")
@@ -189,14 +195,16 @@ func TestParse(t *testing.T) {
 	t.Parallel()
 	g := outbound.NewGuard(nil, "files.example.com", nil)
 	a, err := Parse(g, "s3+https://s3.example.com/bucket/some/folder/?region=eu-1")
-	if err != nil || a.Kind != S3 || a.Bucket != "bucket" || a.Folder != "some/folder" || a.Region != "eu-1" || a.URL.Host != "s3.example.com" {
+	if err != nil || a.Kind != S3 || a.Bucket != "bucket" || a.Folder != "some/folder" || a.Region != "eu-1" ||
+		a.URL.Host != "s3.example.com" {
 		t.Errorf("%+v, %v", a, err)
 	}
 	if a, err := Parse(g, "webdav+https://cloud.example.com/remote.php/dav/files/ann/"); err != nil || a.Kind != WebDAV {
 		t.Errorf("%+v, %v", a, err)
 	}
 	for _, text := range []string{
-		"s3+https://s3.example.com", "s3+https://s3.example.com/", "s3+https://s3.example.com/b?x=1", "s3+https://s3.example.com/b?region=a&region=b",
+		"s3+https://s3.example.com", "s3+https://s3.example.com/", "s3+https://s3.example.com/b?x=1",
+		"s3+https://s3.example.com/b?region=a&region=b",
 		"s3+http://s3.example.com/b", "webdav+https://cloud.example.com/?a=b", "webdav+https://127.0.0.1/a", "webdav+https://files.example.com/a",
 		"webdav+https://ann:secret@cloud.example.com/a", "s3+webdav+https://a.example.com/b",
 	} {

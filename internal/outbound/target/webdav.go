@@ -46,7 +46,8 @@ func (f *folder) at(p string) string {
 }
 
 // do sends a request and returns the size that its answer names, -1 when none.
-func (f *folder) do(ctx context.Context, method, p string, header map[string]string, content io.Reader, size int64) (held int64, err error) {
+func (f *folder) do(ctx context.Context, method, p string, header map[string]string, content io.Reader,
+	size int64) (held int64, err error) {
 	r, err := http.NewRequestWithContext(ctx, method, f.at(p), nil)
 	if err != nil {
 		return 0, fmt.Errorf("request to WebDAV: %w", err)

@@ -89,7 +89,8 @@ func New(ctx context.Context, url string, o Options) (*Store, error) {
 	if fallbackClock == nil {
 		fallbackClock = time.Now
 	}
-	s := &Store{client: client.NewClient(options), script: client.NewScript(script), now: o.Now, log: o.Log, fallback: ratelimit.NewMemory(fallbackClock)}
+	s := &Store{client: client.NewClient(options), script: client.NewScript(script), now: o.Now, log: o.Log,
+		fallback: ratelimit.NewMemory(fallbackClock)}
 	if err := s.ping(ctx); err != nil {
 		s.fail(err)
 	}

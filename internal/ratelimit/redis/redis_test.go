@@ -172,7 +172,8 @@ func TestKeysAreHashedAndExpire(t *testing.T) {
 			t.Errorf("key %s, TTL %s, %v", key, life, err)
 		}
 	}
-	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}), s.Return(t.Context(), "never", slow(3)), s.Return(t.Context(), "unknown", slow(3))); err != nil {
+	if err := errors.Join(s.Return(t.Context(), "login:ann@example.com", ratelimit.Limit{Capacity: 3, PerSecond: 1}),
+		s.Return(t.Context(), "never", slow(3)), s.Return(t.Context(), "unknown", slow(3))); err != nil {
 		t.Fatal(err)
 	}
 	if keys := c.Keys(t.Context(), "*").Val(); len(keys) != 1 {

@@ -235,7 +235,8 @@ func sweep(ctx context.Context, conn *pgx.Conn, current string, now time.Time) e
 		if err != nil || e.Datname == current || now.Sub(time.Unix(seconds, 0)) < keep {
 			continue
 		}
-		if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{e.Datname}.Sanitize()+" WITH (FORCE)"); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{e.Datname}.Sanitize()+" WITH (FORCE)"); err != nil &&
+			!errors.Is(err, context.Canceled) {
 			return err
 		}
 	}

@@ -109,7 +109,8 @@ func TestSweepAndWatchdog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left string
-	err := conn.QueryRow(t.Context(), `SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE datname ~ '^(test|template)_'`).Scan(&left)
+	err := conn.QueryRow(t.Context(),
+		`SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE datname ~ '^(test|template)_'`).Scan(&left)
 	if want := "template_mine template_new test_1799999000_1_1 test_me"; err != nil || left != want {
 		t.Errorf("left are %q (%v), want %q", left, err, want)
 	}

@@ -219,7 +219,8 @@ func TestCutAfter(t *testing.T) {
 	scanErr := d.Scan("/", func(fs.FileInfo) error { return nil })
 	for what, err := range map[string]error{
 		"WriteAt": writeErr, "Sync": f.Sync(), "Truncate": f.Truncate(0), "Size": sizeErr, "OpenWrite": openErr, "OpenRead": readErr,
-		"Stat": statErr, "Scan": scanErr, "Mkdir": d.Mkdir("/d"), "Rename": d.Rename("/f", "/g"), "Remove": d.Remove("/f"), "SyncDir": d.SyncDir("/"),
+		"Stat": statErr, "Scan": scanErr, "Mkdir": d.Mkdir("/d"), "Rename": d.Rename("/f", "/g"), "Remove": d.Remove("/f"),
+		"SyncDir": d.SyncDir("/"),
 	} {
 		if !errors.Is(err, powercut.ErrCut) {
 			t.Errorf("%s after the cut: %v", what, err)

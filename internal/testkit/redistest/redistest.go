@@ -48,7 +48,8 @@ func (s *Server) Start() {
 		program = "redis-server"
 	}
 	// Not bound to a context: Kill ends it.
-	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), program, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no", "--dir", filepath.Dir(s.socket))
+	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), program, "--port", "0", "--unixsocket", s.socket, "--save", "",
+		"--appendonly", "no", "--dir", filepath.Dir(s.socket))
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("start %s: %v", program, err)
 	}

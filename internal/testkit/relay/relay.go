@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Relay is a TCP hop in front of a test's database that fails in the ways a network does. It forwards everything until a method makes it fail.
+// Relay is a TCP hop in front of a test's database that fails in the ways a network does. It forwards everything until a method makes it
+// fail.
 type Relay struct {
 	URL string // of the database, through the relay
 

@@ -47,7 +47,8 @@ func NewClamd(t testing.TB) *Clamd {
 		t.Fatal(err)
 	}
 	c := &Clamd{
-		URL: "clamd://" + l.Addr().String(), listener: l, open: map[net.Conn]bool{}, version: "ClamAV 1.0.9/27500/Mon Nov 23 09:30:00 2026", most: 100 << 20,
+		URL: "clamd://" + l.Addr().String(), listener: l, open: map[net.Conn]bool{}, version: "ClamAV 1.0.9/27500/Mon Nov 23 09:30:00 2026",
+		most:  100 << 20,
 		finds: map[string]string{string(Eicar): "Eicar-Test-Signature"}, judged: map[[sha256.Size]byte]int{},
 	}
 	go c.serve()

@@ -58,7 +58,8 @@ func (s ICAP) answer(conn net.Conn) {
 		return
 	}
 	if strings.HasPrefix(request, "OPTIONS ") {
-		fmt.Fprintf(conn, "ICAP/1.0 200 OK\r\nMethods: RESPMOD\r\nService: Test scanner\r\n%sAllow: 204\r\nEncapsulated: null-body=0\r\n", icapTag)
+		fmt.Fprintf(conn, "ICAP/1.0 200 OK\r\nMethods: RESPMOD\r\nService: Test scanner\r\n%sAllow: 204\r\nEncapsulated: null-body=0\r\n",
+			icapTag)
 		if s.Preview != "" {
 			fmt.Fprintf(conn, "Preview: %s\r\n", s.Preview)
 		}

@@ -134,7 +134,8 @@ func (k *Key) Create(t testing.TB, raw any) string {
 	}
 	object := encodeCBOR(t, map[string]any{"fmt": "none", "attStmt": map[string]any{}, "authData": data})
 	return k.answer(t, c, map[string]any{
-		"clientDataJSON": encode(k.clientData(t, "webauthn.create", o.Challenge)), "attestationObject": encode(object), "transports": []string{"internal", "hybrid"},
+		"clientDataJSON": encode(k.clientData(t, "webauthn.create", o.Challenge)), "attestationObject": encode(object),
+		"transports": []string{"internal", "hybrid"},
 	})
 }
 

@@ -24,14 +24,17 @@ type Archive struct {
 }
 
 // OpenArchive opens the zip of a reservation's complete objects, or of those in only, under the names that they have in the zip of
-// all, if the gate of the transfer lets all of them pass. created is the time that its entries carry. An object is opened when the reader reaches it. The caller closes the archive.
+// all, if the gate of the transfer lets all of them pass. created is the time that its entries carry. An object is opened when the reader
+// reaches it. The caller closes the archive.
 // Errors: transfer.ErrNotFound when an object of only is not one of the reservation, transfer.ErrBeingChecked, transfer.ErrHeld,
 // transfer.ErrRemoved.
-func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created time.Time, only []id.Object, g transfer.Gate) (Archive, error) {
+func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created time.Time, only []id.Object,
+	g transfer.Gate) (Archive, error) {
 	if err := s.checkArchive(ctx, r, only, g); err != nil {
 		return Archive{}, err
 	}
-	l, release, err := s.layouts.acquire(ctx, layoutKey{r, fmt.Sprint(only)}, func() (layout, error) { return s.newLayout(ctx, r, created, only) })
+	l, release, err := s.layouts.acquire(ctx, layoutKey{r, fmt.Sprint(only)},
+		func() (layout, error) { return s.newLayout(ctx, r, created, only) })
 	if err != nil {
 		return Archive{}, err
 	}

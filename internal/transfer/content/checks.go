@@ -15,8 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Operators start a check of all stored files, which is Fsck as a job. One runs at a time. A server works on it while it has the lease, which
-// it renews, and saves how far it is. When it dies, the lease ends, and ResumeChecksJob lets another server go on.
+// Operators start a check of all stored files, which is Fsck as a job. One runs at a time. A server works on it while it has the lease,
+// which it renews, and saves how far it is. When it dies, the lease ends, and ResumeChecksJob lets another server go on.
 
 const (
 	// ResumeChecksJob is the name of the periodic job that goes on with a check whose server died.
@@ -111,8 +111,8 @@ func (s *Service) AcceptOrphans(ctx context.Context, by audit.Actor) error {
 	})
 }
 
-// SweepOff reports whether orphans are not removed until an operator accepts the storage: its mark is not that of the database, or the newest
-// check that has ended found it so, by real time as AcceptStorage.
+// SweepOff reports whether orphans are not removed until an operator accepts the storage: its mark is not that of the database, or the
+// newest check that has ended found it so, by real time as AcceptStorage.
 func (s *Service) SweepOff(ctx context.Context, newest []transfer.StorageCheck) (bool, error) {
 	mark, err := s.checkMark(ctx)
 	if errors.Is(err, errSweepOff) {
@@ -210,7 +210,8 @@ func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64
 	}
 	at := fsckPosition{FsckResult{int(c.Objects), c.Bytes, int(c.Findings), false}, c.Compared, c.Listed}
 	take := func() {
-		c.Compared, c.Listed, c.Objects, c.Bytes, c.Findings, c.SweepOff = at.After, at.Listed, int64(at.Objects), at.Bytes, int64(at.Findings), at.SweepOff
+		c.Compared, c.Listed, c.Objects, c.Bytes, c.Findings, c.SweepOff = at.After, at.Listed, int64(at.Objects), at.Bytes, int64(at.Findings),
+			at.SweepOff
 	}
 	saved := time.Now()
 	err = s.fsck(ctx, &at, func(f Finding) error {

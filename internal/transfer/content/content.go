@@ -7,9 +7,9 @@
 //
 // # Locks
 //
-// An upload takes the lease of its segment (leases, and the epoch in the segment's row) and holds no database transaction while bytes arrive.
-// Transactions lock rows in the order of package service: reservation, object, segment, volumes.
-// layouts.mu, slots.mu and leases.mu are leaf locks: nothing else is locked while they are held.
+// An upload takes the lease of its segment (leases, and the epoch in the segment's row) and holds no database transaction while bytes
+// arrive. Transactions lock rows in the order of package service: reservation, object, segment, volumes. layouts.mu, slots.mu and leases.mu
+// are leaf locks: nothing else is locked while they are held.
 package content
 
 import (
@@ -74,7 +74,8 @@ const (
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
-		layouts: newLayouts(), seals: seals{slots: semaphore.NewWeighted(sealsAtOnce)}, size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
+		layouts: newLayouts(), seals: seals{slots: semaphore.NewWeighted(sealsAtOnce)},
+		size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
 	}
 	s.jobs.Every(PurgeBytesJob, time.Minute, s.PurgeBytes)
 	s.jobs.Every(ReleaseVolumesJob, time.Minute, s.ReleaseVolumes)

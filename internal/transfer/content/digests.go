@@ -14,8 +14,8 @@ import (
 // beside is the least number of bytes that are worth a goroutine: hashing them takes about 20 times as long as starting it.
 const beside = 64 << 10
 
-// digests are the digests of bytes as they are read. Those of large pieces are computed beside the reading and writing of the next piece, so
-// one stream can use two cores. One goroutine uses it.
+// digests are the digests of bytes as they are read. Those of large pieces are computed beside the reading and writing of the next piece,
+// so one stream can use two cores. One goroutine uses it.
 type digests struct {
 	whole   hash.Hash // SHA-256 of all bytes of the object; nil: not computed
 	crc     uint32    // CRC-32 of the same, for archives

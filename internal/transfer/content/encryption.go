@@ -27,7 +27,8 @@ type EncryptResult struct {
 // EncryptStored encrypts the complete objects that are stored in plain. It may run beside working servers, and may be interrupted and
 // repeated. An object whose bytes do not have the SHA-256 of its row stays as it is and is passed to damaged. room is asked before each
 // segment whether the storage has room.
-func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room func() error, damaged func(id.Object) error) (EncryptResult, error) {
+func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room func() error,
+	damaged func(id.Object) error) (EncryptResult, error) {
 	var result EncryptResult
 	var after id.Object
 	for {
@@ -67,7 +68,8 @@ var errSum = errors.New("the SHA-256 is not that of the row")
 
 // encryptStored encrypts the segments of one object. done is false when there was nothing to do.
 // Errors: errSum; errLost when somebody else has a segment, or it was deleted.
-func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room func() error, row postgres.StoredObject) (done bool, err error) {
+func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room func() error,
+	row postgres.StoredObject) (done bool, err error) {
 	segments, err := s.store.Segments(ctx, row.Content)
 	if err != nil {
 		return false, err
@@ -210,8 +212,8 @@ func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	}
 }
 
-// MakeFinal gives the segments of locked partial uploads to a new object, and enqueues Seal. No byte is copied: the keys of encrypted segments are
-// sealed again for their new places.
+// MakeFinal gives the segments of locked partial uploads to a new object, and enqueues Seal. No byte is copied: the keys of encrypted
+// segments are sealed again for their new places.
 func (s *Service) MakeFinal(ctx context.Context, tx *postgres.Store, o transfer.Object, partials []transfer.Object) error {
 	uids := make([]id.Segment, len(partials))
 	for i, p := range partials {

@@ -92,7 +92,8 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 			state = "finished"
 			at.SweepOff = at.SweepOff || i.Modified.After(mark.Accepted)
 		}
-		return found(Finding{Kind: FindingOrphan, Object: id.Object(g), Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
+		return found(Finding{Kind: FindingOrphan, Object: id.Object(g),
+			Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
 	})
 }
 
@@ -138,8 +139,10 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject, segm
 	return true, nil
 }
 
-// checkStored compares the segments of one object with their rows, and with the sum of a complete object. The finding is nil when they agree.
-func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject, segments []postgres.Segment) (read int64, _ *Finding, _ error) {
+// checkStored compares the segments of one object with their rows, and with the sum of a complete object. The finding is nil when they
+// agree.
+func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
+	segments []postgres.Segment) (read int64, _ *Finding, _ error) {
 	for _, g := range segments {
 		if finding, err := s.checkSegment(ctx, row, g); finding != nil || err != nil {
 			return 0, finding, err

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// leases holds the leases of this process. A newer holder stops the older one and waits for it, which is faster than waiting for its lease to
-// expire. Between processes, the epoch and the time in a row do the same (contract 4.12). The zero value is ready to use.
+// leases holds the leases of this process. A newer holder stops the older one and waits for it, which is faster than waiting for its lease
+// to expire. Between processes, the epoch and the time in a row do the same (contract 4.12). The zero value is ready to use.
 type leases struct {
 	mu      sync.Mutex
 	holders map[any]*lease // by id.Segment, or by id.Object of which sums are computed

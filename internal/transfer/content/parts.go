@@ -13,8 +13,9 @@ import (
 // changes.
 
 var (
-	errInParts   = transfer.ErrOtherWay.With("the object is uploaded in parts; use PUT …/parts/{number}, or delete it and attach it again")
-	errInStream  = transfer.ErrOtherWay.With("the object is uploaded in one stream, and holds bytes; go on with PUT …/content, or delete it and attach it again")
+	errInParts  = transfer.ErrOtherWay.With("the object is uploaded in parts; use PUT …/parts/{number}, or delete it and attach it again")
+	errInStream = transfer.ErrOtherWay.With(
+		"the object is uploaded in one stream, and holds bytes; go on with PUT …/content, or delete it and attach it again")
 	errBusy      = transfer.ErrOtherWay.With("another request writes the object, or has done so until just now").WithRetryAfter(leaseTime)
 	errUnplanned = fault.ErrInvalid.With("intendedSize: an object in parts has a known size of one byte at least")
 )
@@ -42,7 +43,8 @@ func (s *Service) PlanParts(ctx context.Context, to Target, partSize int64) (mad
 		case u.Deferred, u.IntendedSize == 0:
 			return errUnplanned
 		}
-		if u.Segment, err = tx.LockSegment(ctx, postgres.Segment{UID: u.Object.Segment(1), Object: u.UID, Number: 1, Size: u.IntendedSize}); err != nil {
+		if u.Segment, err = tx.LockSegment(ctx, postgres.Segment{UID: u.Object.Segment(1), Object: u.UID, Number: 1,
+			Size: u.IntendedSize}); err != nil {
 			return err
 		}
 		switch {

@@ -19,8 +19,8 @@ type progress struct {
 	mimeType string          // empty: not known yet
 }
 
-// newProgress goes on with what the row says. sums: it computes sums. first: it has the first bytes. The request states the digest of its own
-// bytes; nil: it does not.
+// newProgress goes on with what the row says. sums: it computes sums. first: it has the first bytes. The request states the digest of its
+// own bytes; nil: it does not.
 func newProgress(u postgres.Upload, sums, first bool, request []byte) *progress {
 	p := &progress{row: u, first: first}
 	if len(request) > 0 {

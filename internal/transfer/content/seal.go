@@ -21,9 +21,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// The writer of an object's only segment computes the sums as the bytes come. Else Seal reads the durable bytes of complete segments, from the
-// first one on, and saves how far it is in the object's row. So an object of several segments is complete when one of one segment is: its row
-// has the SHA-256 of all bytes.
+// The writer of an object's only segment computes the sums as the bytes come. Else Seal reads the durable bytes of complete segments, from
+// the first one on, and saves how far it is in the object's row. So an object of several segments is complete when one of one segment is:
+// its row has the SHA-256 of all bytes.
 
 const (
 	// sealTime bounds a run of Seal beside requests.
@@ -69,8 +69,8 @@ type seals struct {
 // Close waits until no object is being sealed. No request may be in progress.
 func (s *Service) Close() { s.seals.running.Wait() }
 
-// sealBeside seals complete segments while the client sends others, so that the sum is known soon after the last one. Only the request after
-// which all segments are held waits for it.
+// sealBeside seals complete segments while the client sends others, so that the sum is known soon after the last one. Only the request
+// after which all segments are held waits for it.
 // Errors: transfer.ErrMIMEType.
 func (w *writer) sealBeside(ctx context.Context) error {
 	if w.allHeld {
@@ -145,8 +145,8 @@ type sealing struct {
 
 // Seal computes the sums over the durable bytes of an object's segments, from where the row is on, until late says so. It does nothing for
 // an object of one segment, which its writer has summed.
-// Errors: errLost when somebody else seals the object, errMore; transfer.ErrNotFound; transfer.ErrMIMEType when the mailbox does not accept the
-// content, which is deleted.
+// Errors: errLost when somebody else seals the object, errMore; transfer.ErrNotFound; transfer.ErrMIMEType when the mailbox does not accept
+// the content, which is deleted.
 func (s *Service) Seal(ctx context.Context, o id.Object, late func() bool) error {
 	j, err := s.beginSeal(ctx, o)
 	if err != nil || j == nil {
@@ -241,7 +241,8 @@ func (j *sealing) read(ctx context.Context, late func() bool) error {
 		b := j.progress.buffer()
 		b = b[:min(int64(len(b)), j.source.size()-j.held)]
 		if _, err := io.ReadFull(j.source, b); err != nil {
-			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrSize) {
+			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) || errors.Is(err, blob.ErrNotFound) ||
+				errors.Is(err, blob.ErrSize) {
 				return fmt.Errorf("%w: %w", errGone, err)
 			}
 			return storageError("read segments", err)

@@ -15,7 +15,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// open opens the bytes of a complete object of size bytes, by transfer.Object.Content. segmented is that of the object. The caller closes them.
+// open opens the bytes of a complete object of size bytes, by transfer.Object.Content. segmented is that of the object. The caller closes
+// them.
 // Errors: fault.ErrUnavailable, any other of the blob store wrapped.
 func (s *Service) open(ctx context.Context, o id.Object, size int64, segmented bool) (io.ReadSeekCloser, error) {
 	if size == 0 {

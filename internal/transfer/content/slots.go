@@ -26,7 +26,8 @@ type partsOf struct {
 	clientID    string
 }
 
-var errPartsAtOnce = transfer.ErrReservationUploads.With(fmt.Sprintf("%d parts of a file at once are enough; wait for one of them, then send this part again", transfer.PartsAtOnce))
+var errPartsAtOnce = transfer.ErrReservationUploads.With(
+	fmt.Sprintf("%d parts of a file at once are enough; wait for one of them, then send this part again", transfer.PartsAtOnce))
 
 // acquirePart counts an upload of a part. A part that is written already does not count once more: its new writer ends the old one.
 // The caller calls release once, unless acquirePart fails.

@@ -23,8 +23,8 @@ type Target struct {
 	Authorize   func(creator id.Person) error // of the reservation, by its creator
 }
 
-// Write is what one request brings, whatever the protocol: bytes that are appended to a segment of an object. The adapters of the protocols are
-// in transfer/handler.
+// Write is what one request brings, whatever the protocol: bytes that are appended to a segment of an object. The adapters of the protocols
+// are in transfer/handler.
 type Write struct {
 	Number int // of the segment, in an object of parts; all offsets and sizes are those of the segment. 0: the object has no parts
 
@@ -75,8 +75,8 @@ const (
 	volumeReleaseAge = time.Minute      // how long a lease has expired before its reserved volume is released
 )
 
-// Write writes what one request brings. On return its bytes are durable. When it fails, the bytes that arrived in order are durable too, unless
-// the request states a digest: then it stores all or nothing. Sending the whole object again starts over.
+// Write writes what one request brings. On return its bytes are durable. When it fails, the bytes that arrived in order are durable too,
+// unless the request states a digest: then it stores all or nothing. Sending the whole object again starts over.
 //
 // Errors: those of Target.Authorize, transfer.ErrNotFound, transfer.ErrConfirmed, *transfer.OffsetError,
 // transfer.ErrBodyLength, transfer.ErrDigest, transfer.ErrOvertaken, transfer.ErrMIMEType, transfer.ErrPersonalVolume,

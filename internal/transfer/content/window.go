@@ -46,7 +46,8 @@ func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Up
 	case v.Organization == nil && !u.Organization.IsZero():
 		return grant{}, transfer.ErrSubscriptionVolume
 	}
-	granted := min(want, room(u.StorageLimit, v.Storage, want), room(u.UploadLimit, v.Person, want), room(u.OrganizationLimit, v.Organization, want))
+	granted := min(want, room(u.StorageLimit, v.Storage, want), room(u.UploadLimit, v.Person, want),
+		room(u.OrganizationLimit, v.Organization, want))
 	if u.Creator.IsZero() {
 		var refusal error
 		if granted, refusal, err = s.boundStranger(ctx, tx, u.Payer, want, granted); err != nil {
@@ -65,13 +66,18 @@ func (s *Service) reserve(ctx context.Context, tx *postgres.Store, u postgres.Up
 }
 
 var (
-	errOrganization       = transfer.ErrMailboxUnconfirmed.With("unfinished transfers to mailboxes of this organization hold as many bytes as they may; what arrived is kept, go on when others are confirmed or have expired")
-	errOrganizationClient = transfer.ErrClientUnconfirmed.With("unfinished transfers of your network to mailboxes of this organization hold as many bytes as they may; what arrived is kept, confirm or cancel one, then go on")
+	errOrganization = transfer.ErrMailboxUnconfirmed.With(
+		"unfinished transfers to mailboxes of this organization hold as many bytes as they may; what arrived is kept, go on when others are " +
+			"confirmed or have expired")
+	errOrganizationClient = transfer.ErrClientUnconfirmed.With(
+		"unfinished transfers of your network to mailboxes of this organization hold as many bytes as they may; what arrived is kept, confirm " +
+			"or cancel one, then go on")
 )
 
 // boundStranger returns how many of the granted bytes a stranger's reservation may take. want bytes are counted already. When these are
 // fewer, refusal is transfer.ErrMailboxUnconfirmed or transfer.ErrClientUnconfirmed.
-func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postgres.Payer, want, granted int64) (fit int64, refusal, err error) {
+func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postgres.Payer, want,
+	granted int64) (fit int64, refusal, err error) {
 	sum, err := tx.Unconfirmed(ctx, p)
 	if err != nil {
 		return 0, nil, err

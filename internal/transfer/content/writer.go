@@ -43,7 +43,8 @@ type writer struct {
 func (s *Service) newWriter(u postgres.Upload, g grant, sc postgres.Scope, in Write) *writer {
 	want, held := roomOf(u, in), u.Segment.Held
 	w := &writer{
-		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, month: g.month, pace: newPace(s.limits, in.Body),
+		s: s, row: u, scope: postgres.Scope{Host: postgres.AnyHost, Defaults: sc.Defaults}, in: in, month: g.month,
+		pace:     newPace(s.limits, in.Body),
 		progress: newProgress(u, !u.Segmented, !u.Segmented || u.Segment.Number == 1 && held == 0, in.ContentDigest),
 		want:     want, openEnded: in.Length < 0 && (!in.Whole || u.Deferred), end: held + want, written: held, held: held, reserved: g.bytes,
 	}
@@ -119,7 +120,8 @@ func (w *writer) startOver(ctx context.Context, reason error) error {
 		return err
 	}
 	w.lease.lost = true // there is nothing left to save
-	w.s.log.Warn("upload starts over: the store does not hold what the database claims", "object", w.row.UID.String(), "segment", w.row.Segment.Number, "held", w.held, "error", reason)
+	w.s.log.Warn("upload starts over: the store does not hold what the database claims", "object", w.row.UID.String(), "segment",
+		w.row.Segment.Number, "held", w.held, "error", reason)
 	return &transfer.OffsetError{Problem: transfer.OffsetLost, Size: w.row.Segment.Size, Deferred: w.row.Deferred}
 }
 
@@ -171,7 +173,8 @@ func (w *writer) endOpen() error {
 	case w.row.Deferred:
 		w.row.IntendedSize, w.row.Segment.Size, w.row.Deferred = w.written, w.written, false
 	case w.written < w.row.Segment.Size:
-		return transfer.ErrBodyLength.With(fmt.Sprintf("body: ended at byte %d of %d; what arrived is kept, go on from there", w.written, w.row.Segment.Size))
+		return transfer.ErrBodyLength.With(fmt.Sprintf("body: ended at byte %d of %d; what arrived is kept, go on from there", w.written,
+			w.row.Segment.Size))
 	}
 	return nil
 }
@@ -241,7 +244,8 @@ func (w *writer) flush(ctx context.Context, last bool) error {
 // Errors: transfer.ErrOvertaken or transfer.ErrNotFound when the lease is lost.
 func (w *writer) save(ctx context.Context, held int64, sums *postgres.Sums, last bool) error {
 	p := postgres.Progress{
-		Object: w.row.UID, Segment: w.row.Segment.UID, Epoch: w.lease.epoch, Held: held, Reserved: w.reserved - (held - w.held), Sums: sums, Size: -1,
+		Object: w.row.UID, Segment: w.row.Segment.UID, Epoch: w.lease.epoch, Held: held, Reserved: w.reserved - (held - w.held), Sums: sums,
+		Size: -1,
 	}
 	if sums != nil && w.complete(held) {
 		p.Size = held
@@ -306,9 +310,11 @@ func (w *writer) bodyError(ctx context.Context, err error) error {
 		return settled
 	}
 	if w.pace.slow.Load() {
-		return transfer.ErrBodyLength.With(fmt.Sprintf("body: fewer than %d bytes a second arrived; what arrived is kept, go on from there", w.s.limits.MinimumRate))
+		return transfer.ErrBodyLength.With(fmt.Sprintf("body: fewer than %d bytes a second arrived; what arrived is kept, go on from there",
+			w.s.limits.MinimumRate))
 	}
-	missing := transfer.ErrBodyLength.With(fmt.Sprintf("body: ended after %d of %d bytes; what arrived is kept, go on from there", w.written-w.row.Segment.Held, w.want))
+	missing := transfer.ErrBodyLength.With(fmt.Sprintf("body: ended after %d of %d bytes; what arrived is kept, go on from there",
+		w.written-w.row.Segment.Held, w.want))
 	if errors.Is(err, io.EOF) {
 		return missing
 	}

@@ -51,7 +51,8 @@ type activityObject struct {
 }
 
 func activityFrom(a service.Activity) activityResponse {
-	b := activityResponse{Kind: a.Kind, At: httpapi.Time(a.At), Members: strings.Fields(a.Details["members"]), ExpiresAt: a.Details["expiresAt"], Reason: a.Details["reason"]}
+	b := activityResponse{Kind: a.Kind, At: httpapi.Time(a.At), Members: strings.Fields(a.Details["members"]),
+		ExpiresAt: a.Details["expiresAt"], Reason: a.Details["reason"]}
 	if a.By == audit.Administrator {
 		b.Reason = string(a.By)
 	}
@@ -60,7 +61,8 @@ func activityFrom(a service.Activity) activityResponse {
 		b.Addresses = append(b.Addresses, address.String())
 	}
 	if d := a.Recipient; d != nil {
-		b.Recipient = &activityRecipient{Delivery: d.UID.String(), Name: d.Name, Email: d.Email, Link: d.Destination == transfer.ToLink, Removed: d.Destination == ""}
+		b.Recipient = &activityRecipient{Delivery: d.UID.String(), Name: d.Name, Email: d.Email, Link: d.Destination == transfer.ToLink,
+			Removed: d.Destination == ""}
 	}
 	if u := a.Use; u != nil {
 		b.Archive, b.Downloads, b.Bytes, b.Complete, b.LastAt = u.Archive, &u.Downloads, &u.Bytes, &u.Complete, httpapi.TimeOrNil(&u.Last)

@@ -25,8 +25,9 @@ type adminunitResponse struct {
 
 func (h *Handler) adminunitFrom(u transfer.Adminunit) adminunitResponse {
 	b := adminunitResponse{
-		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, PinningEnabled: u.PinningEnabled, ProtectionLevel: string(u.ProtectionLevel),
-		MaxFiles: u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
+		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, PinningEnabled: u.PinningEnabled,
+		ProtectionLevel: string(u.ProtectionLevel),
+		MaxFiles:        u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
 	}
 	if h.service.Inspects() {
 		b.Inspection = inspectionFrom(u.Inspection)

@@ -32,7 +32,8 @@ func TestAdminunit(t *testing.T) {
 		p.Put(unit, object{}).WantError(transfer.ErrAdminRole)
 	}
 	for member, value := range map[string]any{
-		"availableTtl": []int{}, "defaultTtl": 2, "protectionLevel": "some", "maxFiles": 0, "maxFileSizeMb": -1, "maxRecipients": 10_001, "priorityEnabled": "yes",
+		"availableTtl": []int{}, "defaultTtl": 2, "protectionLevel": "some", "maxFiles": 0, "maxFileSizeMb": -1, "maxRecipients": 10_001,
+		"priorityEnabled": "yes",
 	} {
 		r := ann.Put(unit, object{member: value})
 		r.WantError(fault.ErrInvalid)
@@ -45,19 +46,22 @@ func TestAdminunit(t *testing.T) {
 	}
 	ann.With("Content-Type", "application/json").Put(unit, read.Body).Want(http.StatusOK)
 	before, _ := begin(bob, object{"ttl": 14, "priority": 1})
-	set := ann.Put(unit, object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "priorityEnabled": false, "protectionLevel": "password", "maxFiles": 1, "maxFileSizeMb": 2, "maxRecipients": 1}).Want(http.StatusOK)
+	set := ann.Put(unit, object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "priorityEnabled": false, "protectionLevel": "password",
+		"maxFiles": 1, "maxFileSizeMb": 2, "maxRecipients": 1}).Want(http.StatusOK)
 	if again := ann.Get(unit); string(again.Body) != string(set.Body) {
 		t.Errorf("%s", again.Body)
 	}
 	d, made := begin(bob, nil)
-	if made.Value("ttl") != 4.0 || made.String("protection") != "password" || made.Value("maxFiles") != 1.0 || made.Value("maxFileSizeMb") != 2.0 || made.Value("maxRecipients") != 1.0 {
+	if made.Value("ttl") != 4.0 || made.String("protection") != "password" || made.Value("maxFiles") != 1.0 ||
+		made.Value("maxFileSizeMb") != 2.0 || made.Value("maxRecipients") != 1.0 {
 		t.Errorf("%s", made.Body)
 	}
 	for _, c := range []struct {
 		body object
 		want *fault.Error
 	}{
-		{object{"ttl": 7}, transfer.ErrTTL}, {object{"priority": 3}, transfer.ErrPriority}, {object{"protection": "none"}, transfer.ErrProtection},
+		{object{"ttl": 7}, transfer.ErrTTL}, {object{"priority": 3}, transfer.ErrPriority},
+		{object{"protection": "none"}, transfer.ErrProtection},
 		{object{"recipients": []object{to("a@example.org"), to("b@example.org")}}, transfer.ErrTooManyRecipients},
 	} {
 		bob.Post(s.Transfer+"/reservations", c.body).WantError(c.want)
@@ -70,13 +74,15 @@ func TestAdminunit(t *testing.T) {
 	d.Patch(d.path, object{"password": "vermilion", "protection": "password"}).Want(http.StatusOK)
 	d.attach("a", 2_000_000)
 	d.Post(d.path+"/objects", object{"clientId": "b", "name": "b", "intendedSize": 1}).WantError(transfer.ErrTooManyFiles)
-	before.With("Content-Type", "application/json").Patch(before.path, before.Get(before.path).Body).Want(http.StatusOK) // the organization may keep its present values
+	// the organization may keep its present values
+	before.With("Content-Type", "application/json").Patch(before.path, before.Get(before.path).Body).Want(http.StatusOK)
 	begin(bob, object{"protection": "recipientAuthentication", "recipients": []object{to("a@example.org")}})
 	box := s.Stranger().Get(s.Transfer + "/public/mailbox/bob").Want(http.StatusOK)
 	if box.Value("maxFiles") != 1.0 {
 		t.Errorf("%s", box.Body)
 	}
-	if got := s.Stranger().Post(s.Transfer+"/public/mailbox/bob", nil).Want(http.StatusCreated); got.String("protection") != "recipientAuthentication" || got.Value("ttl") != 4.0 {
+	if got := s.Stranger().Post(s.Transfer+"/public/mailbox/bob",
+		nil).Want(http.StatusCreated); got.String("protection") != "recipientAuthentication" || got.Value("ttl") != 4.0 {
 		t.Errorf("%s", got.Body)
 	}
 	if _, got := begin(eve, nil); got.Value("ttl") != 7.0 {
@@ -100,7 +106,8 @@ func TestMembersSendByTheirOrganizationsSettings(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, eve := newOffice(t)
 	environment := s.Transfer + "/environment"
-	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "protectionLevel": "password", "priorityEnabled": false}).Want(http.StatusOK)
+	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{2, 4}, "defaultTtl": 4, "protectionLevel": "password",
+		"priorityEnabled": false}).Want(http.StatusOK)
 	offered := bob.Get(environment).Want(http.StatusOK)
 	if offered.Value("defaultTtl") != 4.0 || offered.String("protectionLevel") != "password" || offered.Value("priorityEnabled") != false {
 		t.Errorf("a member is offered %s", offered.Body)
@@ -217,7 +224,8 @@ func TestUsage(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, eve := newOffice(t)
 	usage := s.Transfer + "/usage"
-	if got := eve.Get(usage).Want(http.StatusOK); got.String("month") != "2026-11" || got.Value("uploadBytes") != 0.0 || got.Value("uploadLimitBytes") != 50e9 ||
+	if got := eve.Get(usage).Want(http.StatusOK); got.String("month") != "2026-11" || got.Value("uploadBytes") != 0.0 ||
+		got.Value("uploadLimitBytes") != 50e9 ||
 		got.Value("organizationBytes") != nil || got.Value("organizationLimitBytes") != nil {
 		t.Errorf("%s", got.Body)
 	}
@@ -225,7 +233,8 @@ func TestUsage(t *testing.T) {
 	d.send("a", random(994)) // and 6 bytes of its name
 	e, _ := begin(ann, nil)
 	e.send("a", random(494))
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{TransferVolumeGB: identity.To(2.0)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid,
+		identity.LimitsChange{TransferVolumeGB: identity.To(2.0)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := bob.Get(usage).Want(http.StatusOK); got.Value("uploadBytes") != 1000.0 || got.Value("uploadLimitBytes") != nil ||

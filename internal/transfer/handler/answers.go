@@ -31,7 +31,8 @@ func answersFrom(answers []transfer.Answer) []answerResponse {
 const tableFiles = 20
 
 // tableHead begins the header of GET /mailbox/transfers. The questions of the mailbox follow, then otherAnswers.
-var tableHead = []string{"createdAt", "uid", "state", "senderName", "senderEmail", "senderVerified", "subject", "message", "files", "bytes", "fileNames", "expiresAt"}
+var tableHead = []string{"createdAt", "uid", "state", "senderName", "senderEmail", "senderVerified", "subject", "message", "files", "bytes",
+	"fileNames", "expiresAt"}
 
 // tableOfTransfers handles GET /mailbox/transfers.
 func (h *Handler) tableOfTransfers(w http.ResponseWriter, r *http.Request) error {
@@ -53,8 +54,10 @@ func tableRow(questions []transfer.Answer, t service.AnsweredTransfer) []string 
 		names[i] = t.Objects[i].Name
 	}
 	row := []string{
-		t.CreatedAt.UTC().Format(time.RFC3339), t.UID.String(), string(t.State), t.Sender.Name, t.Sender.Email, strconv.FormatBool(t.Sender.Verified),
-		t.Subject, t.Message, strconv.Itoa(int(t.ObjectCount)), strconv.FormatInt(t.TotalBytes, 10), strings.Join(names, "; "), t.ExpiresAt.UTC().Format(time.RFC3339),
+		t.CreatedAt.UTC().Format(time.RFC3339), t.UID.String(), string(t.State), t.Sender.Name, t.Sender.Email,
+		strconv.FormatBool(t.Sender.Verified),
+		t.Subject, t.Message, strconv.Itoa(int(t.ObjectCount)), strconv.FormatInt(t.TotalBytes, 10), strings.Join(names, "; "),
+		t.ExpiresAt.UTC().Format(time.RFC3339),
 	}
 	for _, q := range questions {
 		row = append(row, t.ByName[q.Name].Value)

@@ -14,7 +14,8 @@ import (
 // asked gives Ann's mailbox two questions.
 func asked(ann *testkit.Person, more object) {
 	box := object{
-		"vanityLink": "ann", "fieldsSchema": json.RawMessage(`{"type":"object","title":"About","required":[],"properties":{"kind":{"type":"string"},"due":{"type":"string"}}}`),
+		"vanityLink": "ann", "fieldsSchema": json.RawMessage(
+			`{"type":"object","title":"About","required":[],"properties":{"kind":{"type":"string"},"due":{"type":"string"}}}`),
 		"uiSchema": json.RawMessage(`{"ui:order":["kind","due"],"kind":{"ui:widget":"select","ui:title":"What is it?","ui:options":{"enumOptions":[{"value":"d","label":"Drawing"}]}},
 			"due":{"ui:widget":"date","ui:title":"Needed by","ui:options":{}}}`),
 	}
@@ -51,7 +52,8 @@ func TestAnswersReachTheOwner(t *testing.T) {
 	wantAnswers(t, "inbox", ann.Get(s.Transfer+"/transfers/"+done.String("uid")).Want(http.StatusOK).Value("answers"), want)
 
 	m := s.Mail.Wait(t, "ann@example.com", "/t/", 1)
-	for _, line := range []string{"What is it?: Drawing\n", "Needed by: December 24, 2026\n", "old: =1+1 zebra\n", "- sheet-a.bin (1\u00a0B)\n", "- sheet-j.bin (1\u00a0B)\nand 2 more files\n"} {
+	for _, line := range []string{"What is it?: Drawing\n", "Needed by: December 24, 2026\n", "old: =1+1 zebra\n",
+		"- sheet-a.bin (1\u00a0B)\n", "- sheet-j.bin (1\u00a0B)\nand 2 more files\n"} {
 		if !strings.Contains(m.Text, line) {
 			t.Errorf("no %q in the mail:\n%s", line, m.Text)
 		}
@@ -112,10 +114,12 @@ func TestMailboxTable(t *testing.T) {
 		d.send("sheet", []byte("x"))
 		d.confirm()
 	}
-	other, _ := begin(s.SignUp("cleo@example.com"), object{"subject": "not to the mailbox", "recipients": []object{{"email": "ann@example.com", "destinationType": "to"}}})
+	other, _ := begin(s.SignUp("cleo@example.com"), object{"subject": "not to the mailbox",
+		"recipients": []object{{"email": "ann@example.com", "destinationType": "to"}}})
 	other.send("sheet", []byte("x"))
 	other.confirm()
-	rows, err := csv.NewReader(strings.NewReader(string(ann.With("Accept", "text/csv").Get(s.Transfer + "/mailbox/transfers").Want(http.StatusOK).Body))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(string(
+		ann.With("Accept", "text/csv").Get(s.Transfer + "/mailbox/transfers").Want(http.StatusOK).Body))).ReadAll()
 	if err != nil || len(rows) != 6 {
 		t.Fatalf("%v: %d rows", err, len(rows))
 	}

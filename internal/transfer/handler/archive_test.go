@@ -36,9 +36,11 @@ func TestArchive(t *testing.T) {
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, files...)
 	head := bob.Head(x.path + "/archive").Want(http.StatusOK)
 	got := bob.Get(x.path + "/archive").Want(http.StatusOK)
-	if got.Header.Get("Content-Length") != strconv.Itoa(len(got.Body)) || head.Header.Get("Content-Length") != got.Header.Get("Content-Length") ||
+	if got.Header.Get("Content-Length") != strconv.Itoa(len(got.Body)) ||
+		head.Header.Get("Content-Length") != got.Header.Get("Content-Length") ||
 		got.Header.Get("Content-Type") != "application/zip" || got.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" ||
-		got.Header.Get("Content-Disposition") != fmt.Sprintf(`attachment; filename="transfer-%[1]s.zip"; filename*=UTF-8''transfer-%[1]s.zip`, s.Clock.Now().Format("2006-01-02")) {
+		got.Header.Get("Content-Disposition") != fmt.Sprintf(`attachment; filename="transfer-%[1]s.zip"; filename*=UTF-8''transfer-%[1]s.zip`,
+			s.Clock.Now().Format("2006-01-02")) {
 		t.Errorf("%v", got.Header)
 	}
 	read, err := zip.NewReader(bytes.NewReader(got.Body), int64(len(got.Body)))
@@ -60,12 +62,14 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff(want, in); diff != "" {
 		t.Error(diff)
 	}
-	part := bob.With("Range", "bytes=100000-199999").With("If-Range", got.Header.Get("ETag")).Get(x.path + "/archive").Want(http.StatusPartialContent)
+	part := bob.With("Range", "bytes=100000-199999").With("If-Range",
+		got.Header.Get("ETag")).Get(x.path + "/archive").Want(http.StatusPartialContent)
 	if !bytes.Equal(part.Body, got.Body[100_000:200_000]) {
 		t.Error("a range of the archive is something else")
 	}
 	bob.With("Range", "bytes=9000000-").Get(x.path + "/archive").WantError(transfer.ErrRange)
-	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 || seen.Value("objects.7.downloads") != 1.0 || seen.String("state") != "accessed" {
+	if seen := ann.Get(x.path); seen.Value("objects.0.downloads") != 1.0 || seen.Value("objects.7.downloads") != 1.0 ||
+		seen.String("state") != "accessed" {
 		t.Errorf("%s", seen.Body)
 	}
 	if list := ann.Get(s.Transfer + "/transfers"); list.Value("transfers.0.objects.7.downloads") != 1.0 {
@@ -129,7 +133,8 @@ func TestArchiveOfManyChunks(t *testing.T) {
 	content := d.attach("a", len(data))
 	for at := 0; at < len(data); at += 300_000 {
 		if at == 300_000 {
-			d.With("Content-Range", rangeOf(at, at+299_999, len(data))).With("Content-Digest", "sha-256=:"+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="+":").Put(content, data[at:at+300_000]).WantError(transfer.ErrDigest)
+			d.With("Content-Range", rangeOf(at, at+299_999, len(data))).With("Content-Digest",
+				"sha-256=:"+"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="+":").Put(content, data[at:at+300_000]).WantError(transfer.ErrDigest)
 		}
 		d.With("Content-Range", rangeOf(at, at+299_999, len(data))).Put(content, data[at:at+300_000]).Want(http.StatusOK)
 	}

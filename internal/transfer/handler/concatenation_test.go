@@ -26,7 +26,8 @@ func (d draft) partial(data []byte) string {
 
 // final asks for a file of partial uploads.
 func (d draft) final(name string, paths ...string) *testkit.Response {
-	return d.with("Upload-Concat", "final;"+strings.Join(paths, " ")).With("Upload-Metadata", "filename "+inBase64(name)).Post(d.path+"/tus", nil)
+	return d.with("Upload-Concat", "final;"+strings.Join(paths, " ")).With("Upload-Metadata", "filename "+inBase64(name)).Post(d.path+"/tus",
+		nil)
 }
 
 // files returns how many files the reservation shows.
@@ -49,7 +50,8 @@ func wantFile(ann *testkit.Person, uid, name string, data []byte) {
 	}
 }
 
-// TestConcatenation: Sam sends a file in three partial uploads at once and makes one file of them. A repeated request finds what it has made.
+// TestConcatenation: Sam sends a file in three partial uploads at once and makes one file of them. A repeated request finds what it has
+// made.
 func TestConcatenation(t *testing.T) {
 	t.Parallel()
 	for _, encryption := range []string{"off", "on"} {
@@ -73,7 +75,8 @@ func TestConcatenation(t *testing.T) {
 			sent.Wait()
 			complete := func(path string, size int) {
 				t.Helper()
-				if got := d.Head(path).Want(http.StatusOK).Header; got.Get("Upload-Concat") != "partial" || got.Get("Upload-Offset") != strconv.Itoa(size) || got.Get("Upload-Length") != strconv.Itoa(size) || got.Get("Upload-Expires") == "" {
+				if got := d.Head(path).Want(http.StatusOK).Header; got.Get("Upload-Concat") != "partial" ||
+					got.Get("Upload-Offset") != strconv.Itoa(size) || got.Get("Upload-Length") != strconv.Itoa(size) || got.Get("Upload-Expires") == "" {
 					t.Errorf("HEAD of a partial upload: %v", got)
 				}
 			}
@@ -142,8 +145,10 @@ func TestConcatenationRefused(t *testing.T) {
 	plain := d.begin("Upload-Length", "3")
 	d.bytesAt(plain, 0, "abc").Want(http.StatusNoContent)
 	for name, paths := range map[string][]string{
-		"foreign": {one, foreign}, "no partial upload": {one, plain}, "unknown": {strings.Replace(one, "/objects/", "/objects/x", 1)}, "twice": {one, two, one},
-		"another path": {"https://example.com/files/1"}, "no URL": {"http://[::1"}, "path of content": {strings.TrimSuffix(one, "tus") + "content"}, "..": {d.path + "/objects/../tus"},
+		"foreign": {one, foreign}, "no partial upload": {one, plain}, "unknown": {strings.Replace(one, "/objects/", "/objects/x", 1)},
+		"twice":        {one, two, one},
+		"another path": {"https://example.com/files/1"}, "no URL": {"http://[::1"},
+		"path of content": {strings.TrimSuffix(one, "tus") + "content"}, "..": {d.path + "/objects/../tus"},
 	} {
 		if r := d.final("a.txt", paths...); r.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
@@ -154,8 +159,9 @@ func TestConcatenationRefused(t *testing.T) {
 		many[i] = "objects/" + strconv.Itoa(i) + "/tus"
 	}
 	for name, header := range map[string]string{
-		"unknown": "part", "case": "Partial", "no URLs": "final;", "no semicolon": "final", "two spaces": "final;" + one + "  " + two, "not ASCII": "final;\xff",
-		"too many": "final;" + strings.Join(many, " "),
+		"unknown": "part", "case": "Partial", "no URLs": "final;", "no semicolon": "final", "two spaces": "final;" + one + "  " + two,
+		"not ASCII": "final;\xff",
+		"too many":  "final;" + strings.Join(many, " "),
 	} {
 		if r := d.with("Upload-Concat", header).Post(d.path+"/tus", nil); r.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, r.Status, r.Body)
@@ -172,7 +178,8 @@ func TestConcatenationRefused(t *testing.T) {
 	}
 	large, larger := d.partial(random(600_000)), d.partial(random(600_000))
 	d.final("a.txt", large, larger).WantError(fault.ErrTooLarge)
-	d.with("Upload-Concat", "final;"+one).With("Upload-Metadata", "clientId "+inBase64(strings.Split(plain, "/")[6])).Post(d.path+"/tus", nil).WantError(transfer.ErrClientID)
+	d.with("Upload-Concat", "final;"+one).With("Upload-Metadata", "clientId "+inBase64(strings.Split(plain, "/")[6])).Post(d.path+"/tus",
+		nil).WantError(transfer.ErrClientID)
 	if n := d.files(); n != 1 {
 		t.Errorf("%d files after refused requests", n)
 	}
@@ -337,8 +344,10 @@ func TestConcatenationOptions(t *testing.T) {
 	if got := page.Get(d.path).Header.Get("Access-Control-Expose-Headers"); !strings.Contains(got, "Upload-Concat,") {
 		t.Errorf("exposed are %s", got)
 	}
-	asked := s.Stranger().With("Origin", "https://app.example.com").With("Access-Control-Request-Method", "POST").With("Access-Control-Request-Headers", "upload-concat")
-	if got := asked.Do(http.MethodOptions, d.path+"/tus", nil).Header.Get("Access-Control-Allow-Headers"); !strings.Contains(got, "Upload-Concat,") {
+	asked := s.Stranger().With("Origin", "https://app.example.com").With("Access-Control-Request-Method",
+		"POST").With("Access-Control-Request-Headers", "upload-concat")
+	if got := asked.Do(http.MethodOptions, d.path+"/tus", nil).Header.Get("Access-Control-Allow-Headers"); !strings.Contains(got,
+		"Upload-Concat,") {
 		t.Errorf("allowed are %s", got)
 	}
 }

@@ -34,7 +34,8 @@ func TestDownloadLimit(t *testing.T) {
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	x, bobs, cids := twoFiles(ann)
-	if got := ann.Patch(x.path, object{"maxDownloads": 2, "maxTotalDownloads": 3}).Want(http.StatusOK); got.Value("maxDownloads") != 2.0 || got.Value("maxTotalDownloads") != 3.0 {
+	if got := ann.Patch(x.path, object{"maxDownloads": 2, "maxTotalDownloads": 3}).Want(http.StatusOK); got.Value("maxDownloads") != 2.0 ||
+		got.Value("maxTotalDownloads") != 3.0 {
 		t.Errorf("%s", got.Body)
 	}
 	bob, cid := openLink(s, bobs, nil), openLink(s, cids, nil)
@@ -62,7 +63,8 @@ func TestDownloadLimit(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	merge := ann.With("Content-Type", "application/merge-patch+json")
-	if got := merge.Patch(x.path, `{"maxDownloads": null, "maxTotalDownloads": 0}`).Want(http.StatusOK); got.Value("maxDownloads") != nil || got.Value("maxTotalDownloads") != nil {
+	if got := merge.Patch(x.path, `{"maxDownloads": null, "maxTotalDownloads": 0}`).Want(http.StatusOK); got.Value("maxDownloads") != nil ||
+		got.Value("maxTotalDownloads") != nil {
 		t.Errorf("%s", got.Body)
 	}
 	bob.Get(bobs + "/archive").Want(http.StatusOK)
@@ -93,7 +95,8 @@ func TestDownloadLimitOfParts(t *testing.T) {
 	cid.Get(cids + "/archive" + some).Want(http.StatusOK)
 	cid.Get(cids + "/archive" + some).WantError(transfer.ErrDownloadLimit)
 	cid.Get(contentOf(cid, cids, "1")).WantError(transfer.ErrDownloadLimit)
-	if got := ann.Get(x.path); got.Value("objects.0.downloads") != 2.0 || got.Value("recipients.0.downloads") != 1.0 || got.Value("recipients.1.downloads") != 2.0 {
+	if got := ann.Get(x.path); got.Value("objects.0.downloads") != 2.0 || got.Value("recipients.0.downloads") != 1.0 ||
+		got.Value("recipients.1.downloads") != 2.0 {
 		t.Errorf("%s", got.Body)
 	}
 }
@@ -195,7 +198,8 @@ func TestDeleteAfterParallelDownloads(t *testing.T) {
 				if i%2 == 0 {
 					p = bob.At(second)
 				}
-				if r, err := p.Try(t.Context(), "GET", link+"/archive", nil); err == nil && r.Status != http.StatusOK && r.Status != http.StatusNotFound {
+				if r, err := p.Try(t.Context(), "GET", link+"/archive", nil); err == nil && r.Status != http.StatusOK &&
+					r.Status != http.StatusNotFound {
 					t.Errorf("%d %s", r.Status, r.Body)
 				}
 			})
@@ -272,7 +276,8 @@ func TestRevokeAgainstDownload(t *testing.T) {
 		for _, p := range []*testkit.Person{bob, bob.At(second)} {
 			p.Get(file).WantError(transfer.ErrNotFound)
 		}
-		if got := ann.Get(made.path).Want(http.StatusOK); got.String("state") != "revoked" || got.Value("subject") != nil || got.Value("objects.0.name") != nil {
+		if got := ann.Get(made.path).Want(http.StatusOK); got.String("state") != "revoked" || got.Value("subject") != nil ||
+			got.Value("objects.0.name") != nil {
 			t.Errorf("half erased: %s", got.Body)
 		}
 		wantBooked(t, s)

@@ -35,8 +35,10 @@ func TestRanges(t *testing.T) {
 			t.Errorf("%s: %s with %d bytes", spec, r.Header.Get("Content-Range"), len(r.Body))
 		}
 	}
-	for _, spec := range []string{"bytes=100-", "bytes=-0", "bytes=5-4", "bytes=a-b", "bytes=1", "bytes=--5", "bytes=5--", "bytes=99999999999999999999-", "bytes=-99999999999999999999", "bytes=0x1-2", "bytes=+1-2", "bytes=1-2-3", "bytes=1;2"} {
-		if r := ann.With("Range", spec).Get(file).WantError(transfer.ErrRange); r.Header.Get("Content-Range") != "bytes */100" || r.Header.Get("ETag") != "" {
+	for _, spec := range []string{"bytes=100-", "bytes=-0", "bytes=5-4", "bytes=a-b", "bytes=1", "bytes=--5", "bytes=5--",
+		"bytes=99999999999999999999-", "bytes=-99999999999999999999", "bytes=0x1-2", "bytes=+1-2", "bytes=1-2-3", "bytes=1;2"} {
+		if r := ann.With("Range", spec).Get(file).WantError(transfer.ErrRange); r.Header.Get("Content-Range") != "bytes */100" ||
+			r.Header.Get("ETag") != "" {
 			t.Errorf("%s: %v", spec, r.Header)
 		}
 	}
@@ -71,7 +73,8 @@ func TestRanges(t *testing.T) {
 		t.Errorf("%v downloads", downloads)
 	}
 	for condition, status := range map[string]int{etag: 206, `W/` + etag: 200, `"x"`: 200, "Fri, 20 Nov 2026 09:30:00 GMT": 200} {
-		if r := ann.With("Range", "bytes=50-").With("If-Range", condition).Get(file).Want(status); len(r.Body) != map[int]int{206: 50, 200: 100}[status] {
+		if r := ann.With("Range", "bytes=50-").With("If-Range", condition).Get(file).Want(status); len(r.Body) != map[int]int{206: 50,
+			200: 100}[status] {
 			t.Errorf("If-Range %s: %d bytes", condition, len(r.Body))
 		}
 	}
@@ -102,9 +105,12 @@ func TestContentDisposition(t *testing.T) {
 	s, ann := newMailbox(t)
 	d := reserve(s)
 	names := map[string]string{ // as sent: as saved
-		"plain.txt": "plain.txt", "two words.txt": "two words.txt", `"; filename=evil.exe`: `"; filename=evil.exe`, "Ärger ☂ 😀.pdf": "Ärger ☂ 😀.pdf",
-		"../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", "C:autoexec.bat": "autoexec.bat", "nul.txt": "_nul.txt", "..": "file", "a/..": "a", "100%25.txt": "100%25.txt",
-		"x;y=z,'.txt": "x;y=z,'.txt", "\u200eשלום\u200f \u061cقائمة.pdf": "\u200eשלום\u200f \u061cقائمة.pdf", strings.Repeat("😀", 255): strings.Repeat("😀", 63), "a\\b/c": "c",
+		"plain.txt": "plain.txt", "two words.txt": "two words.txt", `"; filename=evil.exe`: `"; filename=evil.exe`,
+		"Ärger ☂ 😀.pdf":    "Ärger ☂ 😀.pdf",
+		"../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", "C:autoexec.bat": "autoexec.bat", "nul.txt": "_nul.txt", "..": "file",
+		"a/..": "a", "100%25.txt": "100%25.txt",
+		"x;y=z,'.txt": "x;y=z,'.txt", "\u200eשלום\u200f \u061cقائمة.pdf": "\u200eשלום\u200f \u061cقائمة.pdf",
+		strings.Repeat("😀", 255): strings.Repeat("😀", 63), "a\\b/c": "c",
 	}
 	want := map[string]string{}
 	for name, saved := range names {
@@ -117,10 +123,12 @@ func TestContentDisposition(t *testing.T) {
 		d.Post(d.path+"/objects", object{"clientId": id, "name": name, "intendedSize": 0}).Want(http.StatusCreated)
 		want[name] = saved
 	}
-	for _, refused := range []string{"a\r\nSet-Cookie: x=y", "a\nb", "a\x00b", "invoice\u202Efdp.exe", "a\u2066b", "", " ", strings.Repeat("x", 1025), "a\u0085b", "a\u2028b"} {
+	for _, refused := range []string{"a\r\nSet-Cookie: x=y", "a\nb", "a\x00b", "invoice\u202Efdp.exe", "a\u2066b", "", " ",
+		strings.Repeat("x", 1025), "a\u0085b", "a\u2028b"} {
 		d.Post(d.path+"/objects", object{"clientId": "refused", "name": refused, "intendedSize": 0}).Want(http.StatusBadRequest)
 	}
-	d.Post(d.path+"/objects", object{"clientId": "refused", "name": strings.Repeat("x", 100_000), "intendedSize": 0}).Want(http.StatusBadRequest)
+	d.Post(d.path+"/objects", object{"clientId": "refused", "name": strings.Repeat("x", 100_000), "intendedSize": 0}).Want(
+		http.StatusBadRequest)
 	path := s.Transfer + "/transfers/" + d.confirm()
 	list := ann.Get(path).Want(http.StatusOK)
 	for i := range len(names) {
@@ -154,7 +162,8 @@ func TestDownloadEndsWithItsSession(t *testing.T) {
 	uid := d.confirm()
 	path := s.Transfer + "/transfers/" + uid
 	file := "/objects/" + ann.Get(path).String("objects.0.uid") + "/content"
-	for what, body := range map[string]object{file: {"transferUid": uid, "objectUid": strings.Split(file, "/")[2]}, "/archive": {"transferUid": uid}} {
+	for what, body := range map[string]object{file: {"transferUid": uid, "objectUid": strings.Split(file, "/")[2]},
+		"/archive": {"transferUid": uid}} {
 		for _, byKey := range []bool{false, true} {
 			session := ann.Login()
 			s.Clock.Advance(15 * time.Second) // the login bucket has drained

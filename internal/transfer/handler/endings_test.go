@@ -83,7 +83,8 @@ func TestRevoking(t *testing.T) {
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	s.Mail.RefuseTo("cid@example.org", smtp.SMTPError{Code: 450, Message: "later"})
-	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.org")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
 	reader := openLink(s, link, nil)
 	if !hasEvent(t, bob, "TRANSFER_RECEIVED", x.uid) || stored(t, s) != 1 {
@@ -115,7 +116,8 @@ func TestRevoking(t *testing.T) {
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
 	for _, p := range []*testkit.Person{ann, bob} {
 		left := p.Get(x.path).Want(http.StatusOK)
-		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0") != nil || left.Value("objectCount") != 1.0 || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
+		if left.String("state") != "revoked" || left.Value("subject") != nil || left.Value("objects.0") != nil ||
+			left.Value("objectCount") != 1.0 || left.Value("totalBytes") != 8.0 || left.String("recipients.0.email") != "bob@example.com" {
 			t.Errorf("%s", left.Body)
 		}
 	}
@@ -135,7 +137,8 @@ func TestHidingAReceivedTransfer(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, cid := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("cid@example.com")
-	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.com"), to("cid@example.com")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
 	reader := openLink(s, link, nil)
 	bob.Delete(x.path).Want(http.StatusNoContent)
@@ -253,7 +256,8 @@ func TestUndeliverableMail(t *testing.T) {
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	s.Mail.RefuseTo("gone@example.org", smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"})
-	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("gone@example.org"), to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("gone@example.org"), to("bob@example.com")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	told := s.Mail.Wait(t, "ann@example.com", "could not be delivered to gone@example.org", 1)
 	if !strings.Contains(told.Text, "no such user") || !strings.Contains(told.Text, "Plans") {
 		t.Errorf("%s", told.Text)
@@ -261,7 +265,8 @@ func TestUndeliverableMail(t *testing.T) {
 	if seen := ann.Get(x.path).Want(http.StatusOK); seen.String("undelivered.0") != "gone@example.org" || seen.Value("undelivered.1") != nil {
 		t.Errorf("%s", seen.Body)
 	}
-	if list := ann.Get(s.Transfer + "/transfers?location=sent").Want(http.StatusOK); list.String("transfers.0.undelivered.0") != "gone@example.org" {
+	if list := ann.Get(s.Transfer + "/transfers?location=sent").Want(http.StatusOK); list.String(
+		"transfers.0.undelivered.0") != "gone@example.org" {
 		t.Errorf("%s", list.Body)
 	}
 	if seen := bob.Get(x.path).Want(http.StatusOK); seen.Value("undelivered") != nil {
@@ -275,8 +280,10 @@ func TestExpiryWarnings(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	open := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.org")
-	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!", "recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
-	deliver(ann, object{"ttl": 1, "message": "Hello.", "recipients": []object{to("bob@example.org")}}) // shorter than the warning time: no warning
+	deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "password", "password": "Geheimnis!",
+		"recipients": []object{to("cid@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
+	// shorter than the warning time: no warning
+	deliver(ann, object{"ttl": 1, "message": "Hello.", "recipients": []object{to("bob@example.org")}})
 	s.Clock.Advance(5*24*time.Hour - time.Second)
 	run(t, s, service.WarnExpiringJob)
 	s.Clock.Advance(time.Second)
@@ -329,14 +336,16 @@ func TestDeletingAPerson(t *testing.T) {
 	s.Stranger().Get(s.Transfer + "/public/mailbox/ann").WantError(transfer.ErrNotFound) // at once
 	open.Get(open.path).WantError(transfer.ErrNotFound)
 	own.Get(own.path).WantError(transfer.ErrNotFound)
-	poll.Until(t, "only three blobs are left", func() bool { // transfers to Cid, to Bob and by Bob stay; the purge waits for the lease of the last writer
+	// transfers to Cid, to Bob and by Bob stay; the purge waits for the lease of the last writer
+	poll.Until(t, "only three blobs are left", func() bool {
 		run(t, s, content.PurgeBytesJob)
 		return stored(t, s) == 3
 	})
 	s.Stranger().Get(herLink).WantError(transfer.ErrNotFound)
 	for path, p := range map[string]*testkit.Person{link: s.Stranger(), toBob.path: bob} {
 		got := p.Get(path).Want(http.StatusOK)
-		if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil || strings.Contains(string(got.Body), annUID) {
+		if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil ||
+			strings.Contains(string(got.Body), annUID) {
 			t.Errorf("%s", got.Body)
 		}
 	}
@@ -345,7 +354,8 @@ func TestDeletingAPerson(t *testing.T) {
 	if sent := bob.Get(received.path).Want(http.StatusOK); sent.String("state") != "delivered" {
 		t.Errorf("%s", sent.Body)
 	}
-	if n := count(t, s, `SELECT count(*) FROM transfer.mailboxes`) + count(t, s, `SELECT count(*) FROM transfer.reservations WHERE state = 'open'`); n != 0 {
+	if n := count(t, s, `SELECT count(*) FROM transfer.mailboxes`) +
+		count(t, s, `SELECT count(*) FROM transfer.reservations WHERE state = 'open'`); n != 0 {
 		t.Errorf("%d things of hers are left", n)
 	}
 	bob.Delete(toBob.path).Want(http.StatusNoContent)
@@ -388,7 +398,8 @@ func TestUnfinishedUploads(t *testing.T) {
 	s.Clock.Advance(time.Hour)
 	run(t, s, service.RemindUnfinishedJob)
 	m := s.Mail.Wait(t, "sam@example.org", "not delivered yet", 1)
-	if !strings.Contains(m.Text, "/m/ann#unfinished") || strings.Contains(m.Text+m.HTML, "Sam") || strings.Contains(m.Text+m.HTML, "secret-plan") {
+	if !strings.Contains(m.Text, "/m/ann#unfinished") || strings.Contains(m.Text+m.HTML, "Sam") ||
+		strings.Contains(m.Text+m.HTML, "secret-plan") {
 		t.Errorf("%s", m.Text)
 	}
 	s.Mail.Wait(t, "often@example.org", "not delivered yet", 2)

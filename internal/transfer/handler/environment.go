@@ -32,7 +32,8 @@ func (h *Handler) getEnvironment(w http.ResponseWriter, r *http.Request) error {
 	}
 	body := environmentResponse{
 		ServerVersion: e.ServerVersion, AvailableTTL: e.Adminunit.AvailableTTL, DefaultTTL: e.Adminunit.DefaultTTL,
-		PriorityEnabled: e.Adminunit.PriorityEnabled, PinningEnabled: e.Adminunit.PinningEnabled, ProtectionLevel: string(e.Adminunit.ProtectionLevel),
+		PriorityEnabled: e.Adminunit.PriorityEnabled, PinningEnabled: e.Adminunit.PinningEnabled,
+		ProtectionLevel: string(e.Adminunit.ProtectionLevel),
 	}
 	last := h.environment.Load()
 	if last == nil || !last.body.equal(body) {

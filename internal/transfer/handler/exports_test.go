@@ -98,7 +98,8 @@ func TestExportTarget(t *testing.T) {
 	c := newCloud(t)
 	made := ann.Post(s.Identity+"/webhooks", c.target()).Want(http.StatusCreated)
 	path := s.Identity + "/webhooks/" + made.String("uid")
-	if made.String("kind") != "webdav" || made.String("user") != "ann" || made.String("secret") != "" || bytes.Contains(made.Body, []byte("s3cret")) {
+	if made.String("kind") != "webdav" || made.String("user") != "ann" || made.String("secret") != "" ||
+		bytes.Contains(made.Body, []byte("s3cret")) {
 		t.Errorf("the answer is %s", made.Body)
 	}
 	ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
@@ -122,7 +123,8 @@ func TestExportTarget(t *testing.T) {
 		t.Errorf("copied %d files", len(got))
 	}
 	poll.Until(t, "the log", func() bool {
-		return strings.Contains(string(ann.Get(path+"/deliveries").Body), `"state":"delivered"`) && count(t, s, `SELECT count(*) FROM audit WHERE action = 'webhook.export' AND object = $1`, uid) == 1
+		return strings.Contains(string(ann.Get(path+"/deliveries").Body), `"state":"delivered"`) &&
+			count(t, s, `SELECT count(*) FROM audit WHERE action = 'webhook.export' AND object = $1`, uid) == 1
 	})
 
 	if err := os.RemoveAll(filepath.Join(c.dir, onlyFolder(t, c), "a.bin")); err != nil {
@@ -130,7 +132,8 @@ func TestExportTarget(t *testing.T) {
 	}
 	before := c.puts.Load()
 	ann.Post(path+"/deliveries/"+ann.Get(path+"/deliveries?state=delivered").String("deliveries.0.uid")+"/send", nil).Want(http.StatusAccepted)
-	poll.Until(t, "another copy", func() bool { return c.puts.Load() == before+2 && bytes.Equal(c.folders(t)[uid]["a.bin"], data) }) // the file and the manifest
+	// the file and the manifest
+	poll.Until(t, "another copy", func() bool { return c.puts.Load() == before+2 && bytes.Equal(c.folders(t)[uid]["a.bin"], data) })
 }
 
 func onlyFolder(t *testing.T, c *cloud) string {
@@ -163,7 +166,8 @@ func TestExportTargetRules(t *testing.T) {
 	more["events"] = []string{"TRANSFER_RECEIVED", "TRANSFER_REVOKED"}
 	ann.Post(all, more).WantError(fault.ErrInvalid)
 
-	program := s.Stranger().As(ann.As(ann.ID).Post(s.Identity+"/tokens", object{"name": "hooks", "scopes": []string{"webhooks"}}).Want(http.StatusCreated).String("token"))
+	program := s.Stranger().As(ann.As(ann.ID).Post(s.Identity+"/tokens",
+		object{"name": "hooks", "scopes": []string{"webhooks"}}).Want(http.StatusCreated).String("token"))
 	program.Post(all, c.target()).WantError(token.ErrNoScope)
 	path := all + "/" + ann.Post(all, c.target()).Want(http.StatusCreated).String("uid")
 	s.Mail.Wait(t, "ann@example.com", "An export target of your account was changed", 1)
@@ -266,7 +270,8 @@ func TestExportTargetTakenOver(t *testing.T) {
 	})
 	c.failed.Store(0)
 	// The state after a kill: claimed until the end of the lease, one file there.
-	tx := hold(t, s, `UPDATE webhook.deliveries SET attempts = attempts + 1, next_attempt_at = $1, last_attempt_at = $1`, s.Clock.Now().Add(30*time.Second))
+	tx := hold(t, s, `UPDATE webhook.deliveries SET attempts = attempts + 1, next_attempt_at = $1, last_attempt_at = $1`,
+		s.Clock.Now().Add(30*time.Second))
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}

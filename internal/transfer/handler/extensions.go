@@ -24,7 +24,8 @@ func (h *Handler) getExpiredTransfer(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 	b := expiredTransferResponse{
-		Type: string(t.Kind), Sender: senderFrom(t.Sender), CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), Asked: t.Asked,
+		Type: string(t.Kind), Sender: senderFrom(t.Sender), CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
+		Asked: t.Asked,
 	}
 	if !t.Hidden {
 		b.ObjectCount, b.TotalBytes = &t.ObjectCount, &t.TotalBytes

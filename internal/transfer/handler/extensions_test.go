@@ -19,15 +19,19 @@ import (
 func TestAskingForAnExtension(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
-	x := deliver(ann, object{"subject": "Plans", "ttl": 1, "recipients": []object{{"email": "bob@example.org", "name": "Bob", "destinationType": "to"}, to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
-	closed := deliver(ann, object{"subject": "Merger", "ttl": 1, "protection": "password", "password": "Geheimnis!", "recipients": []object{to("dan@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "ttl": 1,
+		"recipients": []object{{"email": "bob@example.org", "name": "Bob", "destinationType": "to"}, to("cid@example.org")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
+	closed := deliver(ann, object{"subject": "Merger", "ttl": 1, "protection": "password", "password": "Geheimnis!",
+		"recipients": []object{to("dan@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4"})
 	link, sealed := linkTo(s, "bob@example.org"), linkTo(s, "dan@example.org")
 	other := linkTo(s, "cid@example.org")
 	ask := link + "/extension"
 	s.Stranger().Get(ask).WantError(transfer.ErrNotFound) // it has not expired
 	s.Stranger().Post(ask, nil).WantError(transfer.ErrNotFound)
 	s.Clock.Advance(24 * time.Hour)
-	if got := s.Stranger().Get(ask).Want(http.StatusOK); got.String("sender.email") != "ann@example.com" || got.Value("objectCount") != 1.0 || got.Value("asked") != false || strings.Contains(string(got.Body), "Plans") {
+	if got := s.Stranger().Get(ask).Want(http.StatusOK); got.String("sender.email") != "ann@example.com" || got.Value("objectCount") != 1.0 ||
+		got.Value("asked") != false || strings.Contains(string(got.Body), "Plans") {
 		t.Errorf("%s", got.Body)
 	}
 	if got := s.Stranger().Get(sealed + "/extension").Want(http.StatusOK); got.Value("objectCount") != nil || got.Value("totalBytes") != nil {
@@ -36,7 +40,8 @@ func TestAskingForAnExtension(t *testing.T) {
 	s.Stranger().Post(ask, object{"message": strings.Repeat("x", 1001)}).WantError(fault.ErrInvalid)
 	s.Stranger().Post(ask, object{"message": "I was on holiday."}).Want(http.StatusNoContent)
 	m := s.Mail.Wait(t, "ann@example.com", "asks for files", 1)
-	if !strings.Contains(m.Subject, "Bob") || !strings.Contains(m.Text, "I was on holiday.") || !strings.Contains(m.Text, "Plans") || !strings.Contains(m.Text, "/inbox?extend="+x.uid) {
+	if !strings.Contains(m.Subject, "Bob") || !strings.Contains(m.Text, "I was on holiday.") || !strings.Contains(m.Text, "Plans") ||
+		!strings.Contains(m.Text, "/inbox?extend="+x.uid) {
 		t.Errorf("%s\n%s", m.Subject, m.Text)
 	}
 	ann = ann.Login()
@@ -70,7 +75,8 @@ func TestParallelAsks(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"ttl": 1, "recipients": []object{to("bob@example.org"), to("cid@example.org")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	links := []string{linkTo(s, "bob@example.org"), linkTo(s, "cid@example.org"), x.public}
 	s.Clock.Advance(24 * time.Hour)
 	var asked atomic.Int32

@@ -26,7 +26,8 @@ func forward(p *testkit.Person, path string, body object) sent {
 		s.T.Errorf("Location: %s", done.Header.Get("Location"))
 	}
 	link := done.String("link")
-	return sent{uid: uid, path: s.Transfer + "/transfers/" + uid, public: s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]}
+	return sent{uid: uid, path: s.Transfer + "/transfers/" + uid,
+		public: s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]}
 }
 
 // clean checks that storage and rows agree.
@@ -54,10 +55,12 @@ func TestForwarding(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, cid := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("cid@example.com")
-	x := deliver(ann, object{"subject": "Plans", "message": "Only for Bob.", "recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"}, [2]string{"notes.txt", "Notes."}, [2]string{"empty", ""})
+	x := deliver(ann, object{"subject": "Plans", "message": "Only for Bob.", "recipients": []object{to("bob@example.com")}},
+		[2]string{"plan.pdf", "%PDF-1.4"}, [2]string{"notes.txt", "Notes."}, [2]string{"empty", ""})
 	y := forward(bob, x.path, object{"recipients": []object{to("cid@example.com")}})
 	got := cid.Get(y.path).Want(http.StatusOK)
-	if got.String("subject") != "Plans" || got.Value("message") != nil || got.String("sender.email") != "bob@example.com" || got.Number("objectCount") != 3 || got.String("expiresAt") != days(s, 7) {
+	if got.String("subject") != "Plans" || got.Value("message") != nil || got.String("sender.email") != "bob@example.com" ||
+		got.Number("objectCount") != 3 || got.String("expiresAt") != days(s, 7) {
 		t.Errorf("%s", got.Body)
 	}
 	if body := cid.Get(y.path + "/objects/" + got.String("objects.1.uid") + "/content").Want(http.StatusOK); string(body.Body) != "Notes." {
@@ -76,8 +79,10 @@ func TestForwarding(t *testing.T) {
 	purged(t, s, 2)
 
 	chosen := ann.Get(x.path).String("objects.0.uid")
-	z := forward(cid, y.path, object{"subject": "More", "objects": []string{got.String("objects.0.uid")}, "recipients": []object{to("dan@example.org")}, "ttl": 30})
-	bob.Post(x.path+"/forward", object{"objects": []string{chosen, got.String("objects.0.uid")}, "recipients": []object{to("dan@example.org")}}).WantError(transfer.ErrNotFound)
+	z := forward(cid, y.path, object{"subject": "More", "objects": []string{got.String("objects.0.uid")},
+		"recipients": []object{to("dan@example.org")}, "ttl": 30})
+	bob.Post(x.path+"/forward", object{"objects": []string{chosen, got.String("objects.0.uid")},
+		"recipients": []object{to("dan@example.org")}}).WantError(transfer.ErrNotFound)
 
 	// Bytes stay as long as one of the three needs them.
 	ann.Delete(x.path).Want(http.StatusNoContent)
@@ -110,7 +115,8 @@ func TestForwarding(t *testing.T) {
 // TestForwardOutlivesRecord: bytes stay after the record of the transfer that uploaded them is deleted, and the orphan sweep spares them.
 func TestForwardOutlivesRecord(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_TRANSFER_RETENTION", "1d"), testkit.Constants(func(c *config.Constants) { c.OrphanAge = time.Hour }))
+	s := testkit.New(t, testkit.Env("CONSIGN_TRANSFER_RETENTION", "1d"),
+		testkit.Constants(func(c *config.Constants) { c.OrphanAge = time.Hour }))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	y := forward(bob, x.path, object{"recipients": []object{to("cid@example.com")}, "ttl": 30})
@@ -137,7 +143,8 @@ func TestForwardRules(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	others := object{"recipients": []object{to("cid@example.org")}}
-	for _, bad := range []object{{}, {"recipients": []object{}}, {"recipients": []object{to("nobody")}}, {"recipients": []object{to("c@example.org")}, "objects": []string{"x"}}} {
+	for _, bad := range []object{{}, {"recipients": []object{}}, {"recipients": []object{to("nobody")}},
+		{"recipients": []object{to("c@example.org")}, "objects": []string{"x"}}} {
 		bob.Post(x.path+"/forward", bad).WantError(fault.ErrInvalid)
 	}
 	s.SignUp("eve@example.com").Post(x.path+"/forward", others).WantError(transfer.ErrNotFound)
@@ -189,7 +196,8 @@ func TestForwardLimits(t *testing.T) {
 	if after := bob.Get(s.Transfer + "/usage").Number("uploadBytes"); after-before < 1000 || after-before > 1100 {
 		t.Errorf("%v bytes were counted", after-before)
 	}
-	bob.Post(x.path+"/forward", object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(transfer.ErrTooManyRecipientsToday)
+	bob.Post(x.path+"/forward", object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(
+		transfer.ErrTooManyRecipientsToday)
 	exec(t, s, `UPDATE transfer.volumes SET held = 1000000000 - 1000 WHERE subject = $1`, uidOf(bob))
 	bob.Post(x.path+"/forward", others).WantError(transfer.ErrPersonalVolume)
 	exec(t, s, `UPDATE transfer.volumes SET held = 0 WHERE subject = $1`, uidOf(bob))
@@ -216,11 +224,12 @@ func TestForwardVolumeOff(t *testing.T) {
 	purged(t, s, 0)
 }
 
-// TestForwardAgainstEnds: a forward beside the revocation of its original, the removal of its recipient and the end of other forwards. Either it is
-// refused, or all its bytes are there.
+// TestForwardAgainstEnds: a forward beside the revocation of its original, the removal of its recipient and the end of other forwards.
+// Either it is refused, or all its bytes are there.
 func TestForwardAgainstEnds(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,10/1s"), testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
+	s := testkit.New(t, testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,10/1s"),
+		testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	made, refused := 0, 0
 	for round := range 50 {
@@ -278,7 +287,8 @@ func TestForwardAgainstEnds(t *testing.T) {
 // TestForwardAgainstExpiry: a forward beside the expiry of its original and the end of its grace. Either it is refused, or it is whole.
 func TestForwardAgainstExpiry(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_GRACE", "1s"), testkit.Env("CONSIGN_RATE_LIMIT", "off"), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,10/1s"),
+	s := testkit.New(t, testkit.Env("CONSIGN_EXPIRY_GRACE", "1s"), testkit.Env("CONSIGN_RATE_LIMIT", "off"),
+		testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,10/1s"),
 		testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	var paths []string
@@ -287,7 +297,8 @@ func TestForwardAgainstExpiry(t *testing.T) {
 	}
 	made := 0
 	for i, path := range paths {
-		exec(t, s, `UPDATE transfer.transfers SET expires_at = $2 WHERE uid = $1`, path[strings.LastIndexByte(path, '/')+1:], s.Clock.Now().Add(time.Second))
+		exec(t, s, `UPDATE transfer.transfers SET expires_at = $2 WHERE uid = $1`, path[strings.LastIndexByte(path, '/')+1:],
+			s.Clock.Now().Add(time.Second))
 		var answer *testkit.Response
 		var wg sync.WaitGroup
 		wg.Go(func() {

@@ -14,7 +14,8 @@ import (
 
 // FuzzRange checks that http.ServeContent sends what extentOf announces, because the budget of a one-time key counts the latter.
 func FuzzRange(f *testing.F) {
-	for _, header := range []string{"bytes=0-", "bytes=-5", "bytes=2-3,5-", "bytes=0-0,0-0", "bytes=9-2", "bytes= 1 - 2 ", "bytes=-0", "bytes=99-", "bytes=,", "bytes=1-2,99-"} {
+	for _, header := range []string{"bytes=0-", "bytes=-5", "bytes=2-3,5-", "bytes=0-0,0-0", "bytes=9-2", "bytes= 1 - 2 ", "bytes=-0",
+		"bytes=99-", "bytes=,", "bytes=1-2,99-"} {
 		f.Add(header, uint8(10))
 	}
 	f.Fuzz(func(t *testing.T, header string, size uint8) {
@@ -85,8 +86,10 @@ func FuzzAttachment(f *testing.F) {
 // name which this server would send is read again.
 func FuzzFileName(f *testing.F) {
 	for _, header := range []string{
-		`attachment; filename="a.txt"`, `inline; filename=a; filename*=UTF-8''%C3%A4.bin`, `attachment; filename*=UTF-8''%ff`, `attachment; filename="a\"b"`,
-		`attachment; filename*0="a"; filename*1*=UTF-8''b`, "attachment", `; filename="x"`, `attachment; filename=""`, "attachment; filename=\"a\r\nb\"",
+		`attachment; filename="a.txt"`, `inline; filename=a; filename*=UTF-8''%C3%A4.bin`, `attachment; filename*=UTF-8''%ff`,
+		`attachment; filename="a\"b"`,
+		`attachment; filename*0="a"; filename*1*=UTF-8''b`, "attachment", `; filename="x"`, `attachment; filename=""`,
+		"attachment; filename=\"a\r\nb\"",
 	} {
 		f.Add(header)
 	}

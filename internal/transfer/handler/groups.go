@@ -110,7 +110,8 @@ func (h *Handler) createGroup(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.CreatedList(w, h.location(r, "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g), "mailboxes", h.mailboxes(r, g), mailboxFrom)
+	return httpapi.CreatedList(w, h.location(r, "/mailboxgroups/"+g.UID.String()), ownGroupFrom(g), "mailboxes", h.mailboxes(r, g),
+		mailboxFrom)
 }
 
 // getGroup handles GET /mailboxgroups/{uid}.

@@ -47,13 +47,16 @@ func TestMailboxGroups(t *testing.T) {
 	if got := ann.Get(groups).Want(http.StatusOK); len(got.Value("mailboxgroups").([]any)) != 0 {
 		t.Errorf("%s", got.Body)
 	}
-	made := ann.Post(groups, object{"name": "Office", "description": "Plans\nand permits", "vanityLink": "The.Office", "mailboxUids": []string{uidOf(bob), uidOf(ann)}}).Want(http.StatusCreated)
+	made := ann.Post(groups, object{"name": "Office", "description": "Plans\nand permits", "vanityLink": "The.Office",
+		"mailboxUids": []string{uidOf(bob), uidOf(ann)}}).Want(http.StatusCreated)
 	path := groups + "/" + made.String("uid")
-	if made.Header.Get("Location") != s.URL+path || made.String("vanityLink") != "the.office" || made.String("mailboxes.0.uid") != uidOf(bob) || made.String("mailboxUids.1") != uidOf(ann) {
+	if made.Header.Get("Location") != s.URL+path || made.String("vanityLink") != "the.office" ||
+		made.String("mailboxes.0.uid") != uidOf(bob) || made.String("mailboxUids.1") != uidOf(ann) {
 		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
 	}
 	public := s.Transfer + "/public/mailboxgroup/"
-	for key, want := range map[string]int{"the.office": 200, "THE.office": 200, made.String("uid"): 200, "x": 400, "no-group": 404, "bob": 404, "019abcde-0000-7000-8000-000000000001": 404} {
+	for key, want := range map[string]int{"the.office": 200, "THE.office": 200, made.String("uid"): 200, "x": 400, "no-group": 404, "bob": 404,
+		"019abcde-0000-7000-8000-000000000001": 404} {
 		if r := s.Stranger().Get(public + key); r.Status != want {
 			t.Errorf("%s answered %d %s", key, r.Status, r.Body)
 		}
@@ -61,7 +64,8 @@ func TestMailboxGroups(t *testing.T) {
 	s.Stranger().Get(public + "-").WantError(transfer.ErrKeyInvalid)
 	s.Stranger().Get(s.Transfer + "/public/mailbox/the.office").WantError(transfer.ErrNotFound)
 	seen := s.Stranger().Get(public + "the.office").Want(http.StatusOK)
-	if seen.String("name") != "Office" || seen.String("mailboxes.0.email") != "bob@example.com" || seen.Value("mailboxUids") != nil || seen.Value("mailboxes.0.maxFiles") != 1_000.0 {
+	if seen.String("name") != "Office" || seen.String("mailboxes.0.email") != "bob@example.com" || seen.Value("mailboxUids") != nil ||
+		seen.Value("mailboxes.0.maxFiles") != 1_000.0 {
 		t.Errorf("%s", seen.Body)
 	}
 	s.Stranger().Post(s.Transfer+"/public/mailbox/"+seen.String("mailboxes.0.uid"), nil).Want(http.StatusCreated)
@@ -81,7 +85,8 @@ func TestMailboxGroups(t *testing.T) {
 		t.Errorf("a mailbox of somebody who left is listed: %s", got.Body)
 	}
 	for _, p := range []*testkit.Person{bob, eve} {
-		for _, r := range []*testkit.Response{p.Get(groups), p.Post(groups, object{"name": "x", "mailboxUids": []string{}}), p.Get(path), p.Put(path, object{"name": "x", "mailboxUids": []string{}}), p.Delete(path)} {
+		for _, r := range []*testkit.Response{p.Get(groups), p.Post(groups, object{"name": "x", "mailboxUids": []string{}}), p.Get(path),
+			p.Put(path, object{"name": "x", "mailboxUids": []string{}}), p.Delete(path)} {
 			r.WantError(transfer.ErrAdminRole)
 		}
 	}
@@ -127,7 +132,8 @@ func TestMailboxGroupsRefuse(t *testing.T) {
 	if got := ann.Get(groups); len(got.Value("mailboxgroups").([]any)) != 1 {
 		t.Errorf("a refused group was stored: %s", got.Body)
 	}
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{MailboxGroups: identity.To(4)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid,
+		identity.LimitsChange{MailboxGroups: identity.To(4)}); err != nil {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
@@ -224,7 +230,8 @@ func TestAvatarOfAMailbox(t *testing.T) {
 	ann.With("Content-Type", "image/png").Put(s.Identity+"/profile/avatar", picture(t)).Want(http.StatusOK)
 	largest := s.Stranger().Get(path).Want(http.StatusOK)
 	small := s.Stranger().Get(path + "?height=70").Want(http.StatusOK)
-	if largest.Header.Get("Content-Type") != "image/jpeg" || len(small.Body) == 0 || len(small.Body) >= len(largest.Body) || largest.Header.Get("ETag") == "" {
+	if largest.Header.Get("Content-Type") != "image/jpeg" || len(small.Body) == 0 || len(small.Body) >= len(largest.Body) ||
+		largest.Header.Get("ETag") == "" {
 		t.Errorf("%v, %d and %d bytes", largest.Header, len(largest.Body), len(small.Body))
 	}
 	s.Stranger().With("If-None-Match", largest.Header.Get("ETag")).Get(path).Want(http.StatusNotModified)
@@ -259,7 +266,8 @@ func picture(t *testing.T) []byte {
 func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, _ := newOffice(t)
-	ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
+	ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(
+		http.StatusCreated)
 	if err := s.App.Identity.SetHostname(t.Context(), testkit.Command, acme.uid, "files.acme.test"); err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +284,8 @@ func TestLinksFollowTheOrganizationToItsHost(t *testing.T) {
 	if got := at.Get(s.Transfer + "/mailboxgroups").Want(http.StatusOK); got.String("mailboxgroups.0.vanityLink") != "office" {
 		t.Errorf("%s", got.Body)
 	}
-	made := at.Post(s.Transfer+"/reservations", object{"message": "Hello.", "recipients": []object{to("eve@example.com")}}).Want(http.StatusCreated)
+	made := at.Post(s.Transfer+"/reservations", object{"message": "Hello.", "recipients": []object{to("eve@example.com")}}).Want(
+		http.StatusCreated)
 	if !strings.HasPrefix(made.Header.Get("Location"), "http://files.acme.test:") {
 		t.Errorf("Location %s", made.Header.Get("Location"))
 	}
@@ -299,7 +308,8 @@ func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures 
 	uids := []string{uidOf(bob)}
 	for i := range members {
 		address := fmt.Sprintf("p%d@example.com", i)
-		p, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command, service.NewAccount{Address: address, Password: testkit.Password, Name: "P"}, true)
+		p, err := s.App.Identity.CreatePerson(t.Context(), testkit.Command,
+			service.NewAccount{Address: address, Password: testkit.Password, Name: "P"}, true)
 		if err == nil {
 			err = s.App.Identity.SetMember(t.Context(), testkit.Command, acme.uid, address, []string{use})
 		}
@@ -316,17 +326,20 @@ func TestGroupOfLongMailboxes(t *testing.T) { //nolint:paralleltest // measures 
 		uids = append(uids, p.UID.String())
 	}
 	groups := s.Transfer + "/mailboxgroups"
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{MailboxGroups: identity.To(2)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid,
+		identity.LimitsChange{MailboxGroups: identity.To(2)}); err != nil {
 		t.Fatal(err)
 	}
 	made := ann.Post(groups, object{"name": "All", "mailboxUids": uids}).Want(http.StatusCreated)
 	ann.Post(groups, object{"name": "None", "mailboxUids": []string{}}).Want(http.StatusCreated)
 	public := s.Transfer + "/public/mailboxgroup/" + made.String("uid")
 	list := ann.Get(groups).Want(http.StatusOK)
-	if list.String("mailboxgroups.0.mailboxUids.7") != uids[7] || len(list.Value("mailboxgroups.1.mailboxes").([]any)) != 0 || len(list.Value("mailboxgroups").([]any)) != 2 {
+	if list.String("mailboxgroups.0.mailboxUids.7") != uids[7] || len(list.Value("mailboxgroups.1.mailboxes").([]any)) != 0 ||
+		len(list.Value("mailboxgroups").([]any)) != 2 {
 		t.Errorf("%.300s", list.Body)
 	}
-	for _, shown := range []any{made.Value("mailboxes"), s.Stranger().Get(public).Value("mailboxes"), list.Value("mailboxgroups.0.mailboxes")} {
+	for _, shown := range []any{made.Value("mailboxes"), s.Stranger().Get(public).Value("mailboxes"),
+		list.Value("mailboxgroups.0.mailboxes")} {
 		mailboxes, _ := shown.([]any)
 		if len(mailboxes) != len(uids) {
 			t.Fatalf("%d mailboxes, want %d", len(mailboxes), len(uids))
@@ -352,7 +365,8 @@ func TestLinksFollowBeforeTheJob(t *testing.T) {
 	t.Parallel()
 	here, acme, ann, bob, _ := newOffice(t)
 	there := testkit.New(t, testkit.Beside(here))
-	ann.Post(here.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated)
+	ann.Post(here.Transfer+"/mailboxgroups", object{"name": "Office", "vanityLink": "office", "mailboxUids": []string{uidOf(bob)}}).Want(
+		http.StatusCreated)
 	links := []string{here.Transfer + "/public/mailbox/bob", here.Transfer + "/public/mailboxgroup/office"}
 	all := func(host string, status int) bool {
 		for _, s := range []*testkit.Server{here, there} {
@@ -385,7 +399,8 @@ func TestLinksFollowBeforeTheJob(t *testing.T) {
 	if took := time.Since(changed); took > 2*time.Second { // 1 s, and slack for a busy machine
 		t.Errorf("the links followed after %v", took)
 	}
-	made := there.Stranger().With("Host", "files.acme.test").Post(links[0], object{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+	made := there.Stranger().With("Host", "files.acme.test").Post(links[0],
+		object{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
 	if location := made.Header.Get("Location"); !strings.HasPrefix(location, "http://files.acme.test:") {
 		t.Errorf("Location: %s", location)
 	}
@@ -394,7 +409,8 @@ func TestLinksFollowBeforeTheJob(t *testing.T) {
 	}
 	poll.Until(t, "the job has moved the links", func() bool {
 		var n int
-		err := here.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM transfer.vanity_links WHERE host_organization::text = $1 AND link IN ('bob', 'office')`, acme.uid).Scan(&n)
+		err := here.App.DB.Pool.QueryRow(t.Context(),
+			`SELECT count(*) FROM transfer.vanity_links WHERE host_organization::text = $1 AND link IN ('bob', 'office')`, acme.uid).Scan(&n)
 		return err == nil && n == 2
 	})
 	if !all("files.acme.test", http.StatusOK) {

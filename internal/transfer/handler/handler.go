@@ -53,7 +53,8 @@ type Handler struct {
 // New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
-		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure, pictureBytes: o.PictureBytes, resume: o.ResumeLifetime,
+		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure,
+		pictureBytes: o.PictureBytes, resume: o.ResumeLifetime,
 		upload: httpapi.PerSession("upload", o.UploadBucket), download: httpapi.PerSession("download", o.DownloadBucket),
 	}
 }
@@ -64,15 +65,20 @@ func New(o Options) *Handler {
 //   - extension: requests to extend a transfer through one link, so that its holder cannot keep the database busy.
 //   - access: attempts to open one link, so that its holder cannot guess the password or the code.
 var (
-	oneTimeKeyBucket = ratelimit.Bucket{Name: "one-time-key", Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
-	extensionBucket  = ratelimit.Bucket{Name: "extension", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
-	codeBucket       = ratelimit.Bucket{Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
-	accessBucket     = ratelimit.Bucket{Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)}, By: ratelimit.ByLink, Essential: true}
+	oneTimeKeyBucket = ratelimit.Bucket{Name: "one-time-key",
+		Limit: ratelimit.Limit{Capacity: 10, PerSecond: ratelimit.Every(30 * time.Second)}, By: ratelimit.ByPerson, Essential: true}
+	extensionBucket = ratelimit.Bucket{Name: "extension", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByLink, Essential: true}
+	codeBucket = ratelimit.Bucket{Name: "access-code", Limit: ratelimit.Limit{Capacity: 1, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByLink, Essential: true}
+	accessBucket = ratelimit.Bucket{Name: "access", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)},
+		By: ratelimit.ByLink, Essential: true}
 )
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.organizationRoutes(), h.reservationRoutes(), h.partRoutes(uploaders()), h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
+	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.organizationRoutes(), h.reservationRoutes(), h.partRoutes(uploaders()),
+		h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
 }
 
 // mailboxRoutes holds mailboxes and mailbox groups.
@@ -94,9 +100,11 @@ func (h *Handler) mailboxRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/mailbox", Auth: own, Handler: h.getMailbox},
 		{Method: "PUT", Pattern: "/mailbox", Auth: own, Handler: h.putMailbox},
 		{Method: "DELETE", Pattern: "/mailbox", Auth: own, Handler: h.deleteMailbox},
-		{Method: "PUT", Pattern: "/mailbox/picture", Auth: own, Body: httpapi.Body(h.pictureBytes), Produces: []string{typeJPEG}, Handler: h.putMailboxPicture},
+		{Method: "PUT", Pattern: "/mailbox/picture", Auth: own, Body: httpapi.Body(h.pictureBytes), Produces: []string{typeJPEG},
+			Handler: h.putMailboxPicture},
 		{Method: "DELETE", Pattern: "/mailbox/picture", Auth: own, Handler: h.deleteMailboxPicture},
-		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access.For(token.ScopeTransfersRead), Produces: []string{httpapi.TypeCSV}, Handler: h.tableOfTransfers},
+		{Method: "GET", Pattern: "/mailbox/transfers", Auth: access.For(token.ScopeTransfersRead), Produces: []string{httpapi.TypeCSV},
+			Handler: h.tableOfTransfers},
 		{Method: "GET", Pattern: "/mailbox/reservations", Auth: own, Handler: h.listOpenReservations},
 		{Method: "DELETE", Pattern: "/mailbox/reservations/{uid}", Auth: own, Handler: h.cancelOpenReservation},
 		{Method: "GET", Pattern: "/mailboxgroups", Auth: reads, Handler: h.listGroups},
@@ -143,7 +151,8 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: objects, Auth: uploader, Bucket: h.upload, Handler: h.attachObjects},
 		{Method: "GET", Pattern: object, Auth: uploader, Handler: h.getObject},
 		{Method: "DELETE", Pattern: object, Auth: uploader, Handler: h.deleteObject},
-		{Method: "PUT", Pattern: content, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: either(h.putResumable, h.putContent)},
+		{Method: "PUT", Pattern: content, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody,
+			Handler: either(h.putResumable, h.putContent)},
 		{Method: "HEAD", Pattern: content, Auth: uploader, Bucket: h.upload, Produces: file, Handler: h.headContent},
 	}
 }

@@ -24,7 +24,8 @@ import (
 func newScanned(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person, *scanner.Clamd) {
 	t.Helper()
 	daemon := scanner.NewClamd(t)
-	s, ann := newMailbox(t, append([]testkit.Option{testkit.Env("CONSIGN_SCANNER_URL", daemon.URL), testkit.Env("CONSIGN_SCANNER_TIMEOUT", "2s")}, options...)...)
+	s, ann := newMailbox(t, append([]testkit.Option{testkit.Env("CONSIGN_SCANNER_URL", daemon.URL),
+		testkit.Env("CONSIGN_SCANNER_TIMEOUT", "2s")}, options...)...)
 	return s, ann, daemon
 }
 
@@ -51,7 +52,8 @@ func TestHoldUntilClean(t *testing.T) {
 	d := reserve(s)
 	d.send("a", []byte("harmless"))
 	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
-	if done.String("malwareStatus") != "scanning" || done.String("objects.0.malwareStatus") != "scanning" || done.Value("objects.0.held") != true {
+	if done.String("malwareStatus") != "scanning" || done.String("objects.0.malwareStatus") != "scanning" ||
+		done.Value("objects.0.held") != true {
 		t.Errorf("confirm says %s", done.Body)
 	}
 	path := s.Transfer + "/transfers/" + done.String("uid")
@@ -73,7 +75,8 @@ func TestHoldUntilClean(t *testing.T) {
 	}
 	release()
 	shown = inspected(t, ann, path, "clean")
-	if shown.String("objects.0.malwareStatus") != "clean" || shown.Value("objects.0.held") != nil || shown.String("objects.0.malware.engine") != "ClamAV 1.0.9" ||
+	if shown.String("objects.0.malwareStatus") != "clean" || shown.Value("objects.0.held") != nil ||
+		shown.String("objects.0.malware.engine") != "ClamAV 1.0.9" ||
 		!strings.HasPrefix(shown.String("objects.0.malware.signatureVersion"), "27500/") || shown.String("objects.0.malware.checkedAt") == "" {
 		t.Errorf("clean: %s", shown.Body)
 	}
@@ -112,7 +115,8 @@ func TestInfected(t *testing.T) {
 	ann.Get(contentPath(path, shown, 0)).Want(http.StatusOK)
 	ann.Get(path + "/archive?objects=" + shown.String("objects.0.uid")).Want(http.StatusOK)
 	ann.Post(path+"/forward", object{"recipients": []object{to("bob@example.com")}}).WantError(transfer.ErrHeld)
-	if m := s.Mail.Wait(t, "ann@example.com", "Malware", 1); !strings.Contains(m.Text, "bad.bin") || !strings.Contains(m.Text, "Eicar-Test-Signature") {
+	if m := s.Mail.Wait(t, "ann@example.com", "Malware", 1); !strings.Contains(m.Text, "bad.bin") ||
+		!strings.Contains(m.Text, "Eicar-Test-Signature") {
 		t.Errorf("the owner's mail: %s", m.Text)
 	}
 	if m := s.Mail.Wait(t, "sam@example.com", "Malware", 1); strings.Contains(m.Text, "bad.bin") {
@@ -170,7 +174,8 @@ func TestMarkAndOff(t *testing.T) {
 	s, ann, daemon := newScanned(t)
 	createOrganization(ann, "Archers")
 	policy := func(strangers, mailbox string) {
-		ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{7}, "defaultTtl": 7, "inspection": object{"strangers": strangers, "rules": []string{"encrypted", "macros", "executable"}}}).Want(http.StatusOK)
+		ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{7}, "defaultTtl": 7,
+			"inspection": object{"strangers": strangers, "rules": []string{"encrypted", "macros", "executable"}}}).Want(http.StatusOK)
 		body := object{"vanityLink": "ann"}
 		if mailbox != "" {
 			body["inspection"] = mailbox
@@ -206,7 +211,8 @@ func TestMarkAndOff(t *testing.T) {
 	inspected(t, ann, path, "infected")
 	ann.Get(file).WantError(transfer.ErrHeld)
 	path, file = send("MZ program")
-	if shown := inspected(t, ann, path, "clean"); shown.String("objects.0.malware.rules.0") != "executable" || shown.Value("objects.0.held") != true {
+	if shown := inspected(t, ann, path, "clean"); shown.String("objects.0.malware.rules.0") != "executable" ||
+		shown.Value("objects.0.held") != true {
 		t.Errorf("%s", shown.Body)
 	}
 	ann.Get(file).WantError(transfer.ErrHeld)
@@ -315,7 +321,8 @@ func TestNoRouteGivesHeldBytes(t *testing.T) {
 	t.Parallel()
 	s, ann, _ := newScanned(t)
 	createOrganization(ann, "Archers")
-	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{7}, "defaultTtl": 7, "inspection": object{"members": "hold", "rules": []string{"macros"}}}).Want(http.StatusOK)
+	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{7}, "defaultTtl": 7,
+		"inspection": object{"members": "hold", "rules": []string{"macros"}}}).Want(http.StatusOK)
 	const canary = "canary-of-held-bytes"
 	x := deliver(ann, object{"recipients": []object{to("bob@example.org")}}, [2]string{"a.txt", canary})
 	shown := inspected(t, ann, x.path, "clean")
@@ -325,7 +332,8 @@ func TestNoRouteGivesHeldBytes(t *testing.T) {
 	s.SendUndocumented()
 	given := func() (routes []string) {
 		for _, r := range s.App.API.Routes() {
-			if !strings.HasPrefix(r.Path, s.Transfer) || r.Method == http.MethodDelete || strings.Contains(r.Path, "adminunit") || strings.HasSuffix(r.Path, "/forward") || strings.Contains(r.Path, "{deliveryUid}") {
+			if !strings.HasPrefix(r.Path, s.Transfer) || r.Method == http.MethodDelete || strings.Contains(r.Path, "adminunit") ||
+				strings.HasSuffix(r.Path, "/forward") || strings.Contains(r.Path, "{deliveryUid}") {
 				continue
 			}
 			for _, p := range []*testkit.Person{ann, bob, s.Stranger()} {
@@ -352,7 +360,8 @@ func TestNoRouteGivesHeldBytes(t *testing.T) {
 		t.Fatalf("only %v give a clean file: the test shows nothing", open)
 	}
 	for _, reason := range []string{
-		"state = 'scanning', rules = '{}'", "state = 'infected', rules = '{}'", "state = 'partly', rules = '{}'", "state = 'failed', rules = '{}'", "state = 'clean', rules = '{macros}'", "state = 'clean', rules = '{}', removed_at = now()",
+		"state = 'scanning', rules = '{}'", "state = 'infected', rules = '{}'", "state = 'partly', rules = '{}'",
+		"state = 'failed', rules = '{}'", "state = 'clean', rules = '{macros}'", "state = 'clean', rules = '{}', removed_at = now()",
 	} {
 		if _, err := s.App.DB.Pool.Exec(t.Context(), "UPDATE transfer.inspections SET "+reason); err != nil {
 			t.Fatal(err)

@@ -98,7 +98,8 @@ func TestReleaseRace(t *testing.T) {
 	wait.Go(func() {
 		defer done.Store(true)
 		for i := range 40 {
-			if got, err := ann.Try(t.Context(), "PUT", s.Transfer+"/mailbox", object{"vanityLink": names[i%2]}); err != nil || got.Status != http.StatusOK {
+			if got, err := ann.Try(t.Context(), "PUT", s.Transfer+"/mailbox", object{"vanityLink": names[i%2]}); err != nil ||
+				got.Status != http.StatusOK {
 				t.Errorf("rename: %+v %v", got, err)
 			}
 		}
@@ -106,7 +107,8 @@ func TestReleaseRace(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for !done.Load() {
-				if got, err := eve.Try(t.Context(), "PUT", s.Transfer+"/mailbox", object{"vanityLink": "ann"}); err != nil || got.Status != http.StatusConflict {
+				if got, err := eve.Try(t.Context(), "PUT", s.Transfer+"/mailbox", object{"vanityLink": "ann"}); err != nil ||
+					got.Status != http.StatusConflict {
 					t.Errorf("takeover: %+v %v", got, err)
 				}
 			}
@@ -144,7 +146,8 @@ func TestReservedLinks(t *testing.T) {
 	s, _, ann, bob, _ := newOffice(t)
 	for _, link := range []string{"support", "Admin", "post-master", "no.reply", "noreply", "WWW", "security"} {
 		claim(bob, link).WantError(transfer.ErrLinkReserved)
-		ann.Post(s.Transfer+"/mailboxgroups", object{"name": "x", "vanityLink": link, "mailboxUids": []string{}}).WantError(transfer.ErrLinkReserved)
+		ann.Post(s.Transfer+"/mailboxgroups", object{"name": "x", "vanityLink": link, "mailboxUids": []string{}}).WantError(
+			transfer.ErrLinkReserved)
 	}
 	claim(bob, "bob-support").Want(http.StatusOK)
 	uid, err := id.Parse[id.Person](uidOf(bob))
@@ -157,7 +160,8 @@ func TestReservedLinks(t *testing.T) {
 	bob.Put(s.Transfer+"/mailbox", object{"vanityLink": "Support", "slogan": "We help."}).Want(http.StatusOK)
 	claim(bob, "help").WantError(transfer.ErrLinkReserved)
 
-	own, eve := newMailbox(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"), testkit.Constants(func(c *config.Constants) { c.LinkQuarantine = time.Hour }))
+	own, eve := newMailbox(t, testkit.Env("CONSIGN_RESERVED_LINKS", "Chef, big-boss"),
+		testkit.Constants(func(c *config.Constants) { c.LinkQuarantine = time.Hour }))
 	claim(eve, "support").Want(http.StatusOK)
 	claim(eve, "bigboss").WantError(transfer.ErrLinkReserved)
 	claim(eve, "").Want(http.StatusOK)

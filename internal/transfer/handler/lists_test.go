@@ -137,11 +137,13 @@ func TestConfirmingManyFiles(t *testing.T) {
 	d.send("plan", []byte("1234567890"))
 	uid := d.confirm()
 	text := s.Mail.Wait(t, "sam@example.com", "sheet 0", 1).Text
-	if !strings.Contains(text, "Content: 1002 files, 10\u00a0B\n") || !strings.Contains(text, "\nand 952 more files\n") || strings.Count(text, "- sheet ") != 50 {
+	if !strings.Contains(text, "Content: 1002 files, 10\u00a0B\n") || !strings.Contains(text, "\nand 952 more files\n") ||
+		strings.Count(text, "- sheet ") != 50 {
 		t.Errorf("%.300s … %s", text, text[max(0, len(text)-300):])
 	}
 	var objects, bytes string
-	err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT details->>'objects', details->>'bytes' FROM audit WHERE action = 'transfer.deliver' AND object = $1`, uid).Scan(&objects, &bytes)
+	err := s.App.DB.Pool.QueryRow(t.Context(),
+		`SELECT details->>'objects', details->>'bytes' FROM audit WHERE action = 'transfer.deliver' AND object = $1`, uid).Scan(&objects, &bytes)
 	if err != nil || objects != "1002" || bytes != "10" {
 		t.Errorf("the audit record has %s objects, %s bytes, %v", objects, bytes, err)
 	}
@@ -159,14 +161,16 @@ func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memo
 	}
 	_, key, _ := strings.Cut(string(password), "password: ")
 	olivia := s.Stranger()
-	olivia.ID = olivia.Post(s.Identity+"/auth/login", object{"email": "owner@example.com", "type": "bcrypt", "key": strings.TrimSpace(key)}).Want(http.StatusOK).String("token")
+	olivia.ID = olivia.Post(s.Identity+"/auth/login",
+		object{"email": "owner@example.com", "type": "bcrypt", "key": strings.TrimSpace(key)}).Want(http.StatusOK).String("token")
 	olivia.Refresh()
 	fields := map[string]string{}
 	for i := range 250 {
 		fields[fmt.Sprint(i)] = strings.Repeat("x", 4000)
 	}
 	for i := range transfers {
-		r := s.Stranger().Post(s.Transfer+"/public/mailbox/demo", object{"anonSender": "Sam", "anonEmail": "sam@example.com", "message": strings.Repeat("m", i*100)}).Want(http.StatusCreated)
+		r := s.Stranger().Post(s.Transfer+"/public/mailbox/demo",
+			object{"anonSender": "Sam", "anonEmail": "sam@example.com", "message": strings.Repeat("m", i*100)}).Want(http.StatusCreated)
 		sam := s.Stranger().As(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		reservation := s.Transfer + "/reservations/" + r.String("uid")
 		if i != 3 && i != 22 {
@@ -178,7 +182,8 @@ func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memo
 	if err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.transfers SET fields = $1::text::json WHERE fields IS NOT NULL`, string(long)); err != nil || done.RowsAffected() != transfers-2 {
+	if done, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.transfers SET fields = $1::text::json WHERE fields IS NOT NULL`,
+		string(long)); err != nil || done.RowsAffected() != transfers-2 {
 		t.Fatalf("%d transfers got long fields, %v", done.RowsAffected(), err)
 	}
 	list, _ := olivia.Get(s.Transfer + "/transfers").Want(http.StatusOK).Value("transfers").([]any)

@@ -36,11 +36,12 @@ func TestAttackMessagesWithoutFiles(t *testing.T) {
 		body object
 		want *fault.Error
 	}{
-		"message to two":        {object{"recipients": recipients("a", 2), "message": "Buy."}, transfer.ErrMessageToMany},
-		"fields to two":         {object{"recipients": recipients("b", 2), "fields": object{"offer": "Buy."}}, transfer.ErrMessageToMany},
-		"nothing to one":        {object{"recipients": recipients("c", 1)}, transfer.ErrUnconfirmable},
-		"subject to one":        {object{"recipients": recipients("d", 1), "subject": "Buy."}, transfer.ErrUnconfirmable},
-		"white space to one":    {object{"recipients": recipients("e", 1), "message": " \n\t", "fields": object{"offer": " "}}, transfer.ErrUnconfirmable},
+		"message to two": {object{"recipients": recipients("a", 2), "message": "Buy."}, transfer.ErrMessageToMany},
+		"fields to two":  {object{"recipients": recipients("b", 2), "fields": object{"offer": "Buy."}}, transfer.ErrMessageToMany},
+		"nothing to one": {object{"recipients": recipients("c", 1)}, transfer.ErrUnconfirmable},
+		"subject to one": {object{"recipients": recipients("d", 1), "subject": "Buy."}, transfer.ErrUnconfirmable},
+		"white space to one": {object{"recipients": recipients("e", 1), "message": " \n\t", "fields": object{"offer": " "}},
+			transfer.ErrUnconfirmable},
 		"subject to two":        {object{"recipients": recipients("f", 2), "subject": "Buy."}, transfer.ErrUnconfirmable},
 		"message to one":        {object{"recipients": recipients("g", 1), "message": "Hello."}, nil},
 		"fields to one":         {object{"recipients": recipients("h", 1), "fields": object{"floor": "3"}}, nil},
@@ -53,7 +54,8 @@ func TestAttackMessagesWithoutFiles(t *testing.T) {
 			continue
 		}
 		got.WantError(c.want)
-		if c.want == transfer.ErrUnconfirmable && got.Details() != "objects: at least one that is not empty is required, or for a single recipient a message or fields" {
+		if c.want == transfer.ErrUnconfirmable && got.Details() != "objects: at least one that is not empty is required, "+
+			"or for a single recipient a message or fields" {
 			t.Errorf("%s: %s", name, got.Details())
 		}
 	}
@@ -80,7 +82,8 @@ func TestAttackMessagesWithoutFiles(t *testing.T) {
 // account is young. A refused confirm counts nothing and can be repeated.
 func TestAttackManyRecipients(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, testkit.Env("CONSIGN_RECIPIENTS_PER_DAY", "9"), testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "5"), testkit.Constants(func(c *config.Constants) { c.YoungAccount = 72 * time.Hour }))
+	s := testkit.New(t, testkit.Env("CONSIGN_RECIPIENTS_PER_DAY", "9"), testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "5"),
+		testkit.Constants(func(c *config.Constants) { c.YoungAccount = 72 * time.Hour }))
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	drafts := make([]draft, 8)
 	for i := range drafts {
@@ -152,8 +155,10 @@ func TestAttackConfirmationAsPostcard(t *testing.T) {
 	t.Parallel()
 	s, _ := newMailbox(t)
 	victim := "victim@example.org"
-	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", object{"anonSender": "Offer1", "anonEmail": victim, "subject": "Offer2", "message": "Offer3"}).Want(http.StatusCreated)
-	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), path: s.Transfer + "/reservations/" + made.String("uid")}
+	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
+		object{"anonSender": "Offer1", "anonEmail": victim, "subject": "Offer2", "message": "Offer3"}).Want(http.StatusCreated)
+	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")),
+		path: s.Transfer + "/reservations/" + made.String("uid")}
 	d.Patch(d.path, object{"fields": object{"Offer4": "Offer5"}}).Want(http.StatusOK)
 	d.Post(d.path+"/objects", object{"clientId": "Offer6", "name": "Offer7.html", "intendedSize": 5}).Want(http.StatusCreated)
 	d.Put(d.path+"/objects/Offer6/content", []byte("Offer")).Want(http.StatusOK)
@@ -178,7 +183,8 @@ func TestCheckedSenders(t *testing.T) {
 		address  string
 		verified bool
 	}{
-		{s.Stranger(), "bob@example.org", false}, {bob, "Bob@Example.org", true}, {named, "bob@example.org", false}, {bob, "ann@example.com", false},
+		{s.Stranger(), "bob@example.org", false}, {bob, "Bob@Example.org", true}, {named, "bob@example.org", false},
+		{bob, "ann@example.com", false},
 		{unconfirmed, "cid@example.org", false},
 	} {
 		d := reserveAs(c.by, c.address)
@@ -237,7 +243,8 @@ func TestAttackUIDToken(t *testing.T) {
 	if err := s.App.Identity.EndPersonSessions(t.Context(), testkit.Command, "bob@example.org"); err != nil {
 		t.Fatal(err)
 	}
-	for name, by := range map[string]*testkit.Person{"uid token": thief, "access token": bob, "garbage": s.Stranger().As("garbage"), "wrong kind": bob.As(bob.ID)} {
+	for name, by := range map[string]*testkit.Person{"uid token": thief, "access token": bob, "garbage": s.Stranger().As("garbage"),
+		"wrong kind": bob.As(bob.ID)} {
 		if uid, verified := sender(by); uid != nil || verified != false {
 			t.Errorf("%s, afterwards: %v, %v", name, uid, verified)
 		}
@@ -252,7 +259,8 @@ func TestAttackMailsToAMailbox(t *testing.T) {
 	s.Clock.Advance(24*time.Hour - s.Clock.Now().Sub(s.Clock.Now().Truncate(24*time.Hour))) // a day begins
 	ann.Refresh()
 	mails := func(template string) (n int) {
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE recipient = $1 AND template = $2`, ann.Email, template).Scan(&n); err != nil {
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE recipient = $1 AND template = $2`, ann.Email,
+			template).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -286,7 +294,9 @@ func TestAttackMailsToAMailbox(t *testing.T) {
 		t.Errorf("%d deliveries, %d of them not mailed", n, unmailed)
 	}
 	s.Mail.Wait(t, ann.Email, "sent you files", 8)
-	last := slices.DeleteFunc(s.Mail.To(ann.Email), func(m testkit.Mail) bool { return !strings.Contains(m.Text, "may not email you about further ones") })
+	last := slices.DeleteFunc(s.Mail.To(ann.Email), func(m testkit.Mail) bool {
+		return !strings.Contains(m.Text, "may not email you about further ones")
+	})
 	if all := mails("transfer-delivered"); all != 8 || len(last) != 2 {
 		t.Errorf("%d mails, %d of them say that they are the last", all, len(last))
 	}

@@ -46,7 +46,8 @@ type mailboxResponse struct {
 func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	reason, _ := m.Unavailable()
 	b := mailboxResponse{
-		UID: m.Person.String(), Secure: m.Protection() == transfer.ProtectIdentity, Name: m.DisplayName(), Email: m.Address(), VanityLink: m.VanityLink, Slogan: m.Slogan,
+		UID: m.Person.String(), Secure: m.Protection() == transfer.ProtectIdentity, Name: m.DisplayName(), Email: m.Address(),
+		VanityLink: m.VanityLink, Slogan: m.Slogan,
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
 		VolumeLimitExceeded: m.Owner.VolumeExceeded(), Available: reason == "", UnavailableReason: string(reason),
@@ -110,8 +111,9 @@ type mailboxRequest struct {
 func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 	m := transfer.Mailbox{
 		Secure: in.Secure, Name: in.Name, Email: in.Email, VanityLink: in.VanityLink, Slogan: in.Slogan, Absent: in.Absent,
-		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema), MIMETypeFilter: in.MIMETypeFilter,
-		VerifySender: in.VerifySender, PrefillLocked: in.PrefillLocked, Inspection: transfer.InspectionPolicy(in.Inspection),
+		AbsenceMessage: in.AbsenceMessage, FieldsSchema: document(in.FieldsSchema), UISchema: document(in.UISchema),
+		MIMETypeFilter: in.MIMETypeFilter,
+		VerifySender:   in.VerifySender, PrefillLocked: in.PrefillLocked, Inspection: transfer.InspectionPolicy(in.Inspection),
 	}
 	var problems fault.Problems
 	if in.Inspection != "" && !m.Inspection.Valid() {

@@ -36,14 +36,16 @@ func TestMailboxOfOnesOwn(t *testing.T) {
 	made := ann.Put(box, map[string]any{"vanityLink": "Ann.Lee", "maxFiles": 5, "fieldsSchema": map[string]any{
 		"type": "object", "title": "T", "properties": map[string]any{"nr": map[string]any{"type": "string"}}, "required": []string{"nr"},
 	}, "mimeTypeFilter": []string{"IMAGE/*"}}).Want(http.StatusCreated)
-	if made.Header.Get("Location") != s.URL+box || made.String("vanityLink") != "ann.lee" || made.String("name") != "Ann" || made.String("email") != "ann@example.com" {
+	if made.Header.Get("Location") != s.URL+box || made.String("vanityLink") != "ann.lee" || made.String("name") != "Ann" ||
+		made.String("email") != "ann@example.com" {
 		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
 	}
 	again := ann.Put(box, []byte(made.Body)) // without a content type
 	again.WantError(fault.ErrUnsupported)
 	ann.With("Content-Type", "application/json").Put(box, made.Body).Want(http.StatusOK)
 	public := s.Stranger().Get(s.Transfer + "/public/mailbox/" + made.String("uid")).Want(http.StatusOK)
-	if public.Value("mimeTypeFilter") != nil || public.Value("mimeTypeFilterEnabled") != true || public.Value("maxFiles") != 5.0 || public.String("fieldsSchema.title") != "T" {
+	if public.Value("mimeTypeFilter") != nil || public.Value("mimeTypeFilterEnabled") != true || public.Value("maxFiles") != 5.0 ||
+		public.String("fieldsSchema.title") != "T" {
 		t.Errorf("%s", public.Body)
 	}
 	reset := ann.Put(box, map[string]any{}).Want(http.StatusOK)
@@ -147,10 +149,12 @@ func TestFormsNeedTheirMembers(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
 	fields := func(edit ...string) string {
-		return `{"fieldsSchema":` + strings.NewReplacer(edit...).Replace(`{"type":"object","title":"T","properties":{"a":{}},"required":["a"]}`) + `}`
+		return `{"fieldsSchema":` + strings.NewReplacer(edit...).Replace(`{"type":"object","title":"T","properties":{"a":{}},"required":["a"]}`) +
+			`}`
 	}
 	look := func(edit ...string) string {
-		return `{"uiSchema":` + strings.NewReplacer(edit...).Replace(`{"ui:order":["a"],"a":{"ui:widget":"text","ui:title":"A","ui:description":"","ui:options":{}}}`) + `}`
+		return `{"uiSchema":` + strings.NewReplacer(edit...).Replace(
+			`{"ui:order":["a"],"a":{"ui:widget":"text","ui:title":"A","ui:description":"","ui:options":{}}}`) + `}`
 	}
 	put := func(body string) *testkit.Response {
 		return ann.With("Content-Type", "application/json").Put(s.Transfer+"/mailbox", body)
@@ -161,7 +165,8 @@ func TestFormsNeedTheirMembers(t *testing.T) {
 		fields(`"type"`, `"TYPE"`), fields(`"title"`, `"Title"`), fields(`"properties"`, `"PROPERTIES"`), fields(`"required"`, `"Required"`),
 		fields(`"T"`, `null`), fields(`{"a":{}}`, `null`), fields(`["a"]`, `[null]`), fields(`["a"]`, `["`+strings.Repeat("b", 2000)+`"]`),
 		look(`ui:widget`, `UI:WIDGET`), look(`ui:title`, `ui:Title`), look(`ui:options`, `ui:OPTIONS`), look(`ui:order`, `ui:Order`),
-		look(`ui:description":""`, `ui:description":null`), look(`ui:description":""`, `ui:placeholder":7`), look(`{}`, `null`), look(`["a"]`, `["`+strings.Repeat("b", 2000)+`"]`),
+		look(`ui:description":""`, `ui:description":null`), look(`ui:description":""`, `ui:placeholder":7`), look(`{}`, `null`),
+		look(`["a"]`, `["`+strings.Repeat("b", 2000)+`"]`),
 	} {
 		r := put(body)
 		if r.WantError(fault.ErrInvalid); len(r.Details()) > 400 {
@@ -176,7 +181,8 @@ func TestPublicMailboxKeys(t *testing.T) {
 	sam := s.Stranger()
 	public := s.Transfer + "/public/mailbox/"
 	for key, want := range map[string]int{
-		"ann": 200, "Ann": 200, "nobody": 404, "019abcde-0000-7000-8000-000000000001": 404, "a": 400, "-ann": 400, "ann%20lee": 400, "%C3%A4nn": 400,
+		"ann": 200, "Ann": 200, "nobody": 404, "019abcde-0000-7000-8000-000000000001": 404, "a": 400, "-ann": 400, "ann%20lee": 400,
+		"%C3%A4nn":              400,
 		strings.Repeat("a", 65): 400, "a%2Fb": 400,
 	} {
 		if r := sam.Get(public + key); r.Status != want {
@@ -203,7 +209,8 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 	t.Parallel()
 	s, acme, ann, bob, _ := newOffice(t)
 	public, sam := s.Transfer+"/public/mailbox/bob", s.Stranger()
-	group := s.Transfer + "/public/mailboxgroup/" + ann.Post(s.Transfer+"/mailboxgroups", object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated).String("uid")
+	group := s.Transfer + "/public/mailboxgroup/" + ann.Post(s.Transfer+"/mailboxgroups",
+		object{"name": "Office", "mailboxUids": []string{uidOf(bob)}}).Want(http.StatusCreated).String("uid")
 	limit := func(c identity.LimitsChange) func() error {
 		return func() error { return s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, c) }
 	}
@@ -230,12 +237,15 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 		refusal      *fault.Error
 		volume       bool
 	}{
-		{limit(identity.LimitsChange{ServiceEnabled: identity.To(false)}), limit(identity.LimitsChange{ServiceEnabled: identity.To(true)}), "serviceDisabled", transfer.ErrServiceDisabled, false},
+		{limit(identity.LimitsChange{ServiceEnabled: identity.To(false)}), limit(identity.LimitsChange{ServiceEnabled: identity.To(true)}),
+			"serviceDisabled", transfer.ErrServiceDisabled, false},
 		{roles(), roles(use), "roleMissing", transfer.ErrServiceDisabled, false},
 		{absent(true), absent(false), "absent", transfer.ErrAbsent, false},
 		{person(new(0.0)), person(nil), "volume", transfer.ErrPersonalVolume, true},
-		{limit(identity.LimitsChange{TransferVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{TransferVolumeGB: identity.To(1.0)}), "volume", transfer.ErrSubscriptionVolume, true},
-		{limit(identity.LimitsChange{StorageVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{StorageVolumeGB: identity.To(1.0)}), "storage", transfer.ErrStorageVolume, true},
+		{limit(identity.LimitsChange{TransferVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{TransferVolumeGB: identity.To(1.0)}),
+			"volume", transfer.ErrSubscriptionVolume, true},
+		{limit(identity.LimitsChange{StorageVolumeGB: identity.To(0.0)}), limit(identity.LimitsChange{StorageVolumeGB: identity.To(1.0)}),
+			"storage", transfer.ErrStorageVolume, true},
 	} {
 		for _, undone := range []bool{false, true} {
 			change := c.change
@@ -252,7 +262,8 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 				if !undone {
 					reason = c.reason
 				}
-				if got.Value(at+"available") != undone || got.Value(at+"unavailableReason") != reason || got.Value(at+"volumeLimitExceeded") != (c.volume && !undone) {
+				if got.Value(at+"available") != undone || got.Value(at+"unavailableReason") != reason ||
+					got.Value(at+"volumeLimitExceeded") != (c.volume && !undone) {
 					t.Errorf("%v, undone %t: %s", c.reason, undone, got.Body)
 				}
 			}
@@ -262,7 +273,8 @@ func TestReasonsOfClosedMailbox(t *testing.T) {
 			}
 			sam.Post(public, nil).WantError(c.refusal)
 			renew(bob)
-			if got := bob.Get(s.Transfer + "/mailbox").Want(http.StatusOK); got.Value("available") != false || got.Value("unavailableReason") != c.reason {
+			if got := bob.Get(s.Transfer + "/mailbox").Want(http.StatusOK); got.Value("available") != false ||
+				got.Value("unavailableReason") != c.reason {
 				t.Errorf("the owner sees %s", got.Body)
 			}
 		}

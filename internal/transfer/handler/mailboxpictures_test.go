@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestMailboxPicture: the owner sets the picture behind the page of the mailbox, everybody reads it as a JPEG, a PUT of the mailbox keeps it.
+// TestMailboxPicture: the owner sets the picture behind the page of the mailbox, everybody reads it as a JPEG, a PUT of the mailbox keeps
+// it.
 func TestMailboxPicture(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
@@ -24,7 +25,8 @@ func TestMailboxPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	picture := ann.With("Content-Type", "image/png").With("Accept", "image/jpeg, application/json")
-	s.SignUp("bob@example.com").With("Content-Type", "image/png").With("Accept", "image/jpeg, application/json").Put(own, file.Bytes()).Want(http.StatusNotFound)
+	s.SignUp("bob@example.com").With("Content-Type", "image/png").With("Accept", "image/jpeg, application/json").Put(own,
+		file.Bytes()).Want(http.StatusNotFound)
 	s.Stranger().With("Accept", "image/*").Get(public + "/picture").Want(http.StatusNotFound)
 	picture.Put(own, []byte("no picture")).Want(http.StatusBadRequest)
 	ann.Delete(own).Want(http.StatusNotFound)
@@ -35,11 +37,13 @@ func TestMailboxPicture(t *testing.T) {
 		t.Errorf("%v", got.Header)
 	}
 	stored, err := jpeg.Decode(bytes.NewReader(got.Body))
-	if err != nil || stored.Bounds().Dx() > 1600 || stored.Bounds().Dx()/stored.Bounds().Dy() != 3 || color.GrayModel.Convert(stored.At(5, 5)).(color.Gray).Y < 0x80 {
+	if err != nil || stored.Bounds().Dx() > 1600 || stored.Bounds().Dx()/stored.Bounds().Dy() != 3 ||
+		color.GrayModel.Convert(stored.At(5, 5)).(color.Gray).Y < 0x80 {
 		t.Errorf("%v, %v", err, stored.Bounds())
 	}
 	s.Stranger().With("Accept", "image/*").With("If-None-Match", got.Header.Get("ETag")).Get(public + "/picture").Want(http.StatusNotModified)
-	if body := ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "prefillLocked": true}).Want(http.StatusOK); body.Value("hasPicture") != true || body.Value("prefillLocked") != true {
+	if body := ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "prefillLocked": true}).Want(http.StatusOK); body.Value(
+		"hasPicture") != true || body.Value("prefillLocked") != true {
 		t.Errorf("%s", body.Body)
 	}
 	ann.Delete(own).Want(http.StatusNoContent)

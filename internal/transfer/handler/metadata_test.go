@@ -76,8 +76,10 @@ func TestMetadataOfStrangers(t *testing.T) {
 	s, ann := newMailbox(t)
 	const message = "The drawings."
 	strange := func() draft {
-		made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann", object{"message": message, "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
-		return draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), uid: made.String("uid"), path: s.Transfer + "/reservations/" + made.String("uid")}
+		made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
+			object{"message": message, "anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
+		return draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), uid: made.String("uid"),
+			path: s.Transfer + "/reservations/" + made.String("uid")}
 	}
 	d := strange()
 	d.attach("a", 1)
@@ -119,7 +121,8 @@ func TestMetadataOfTheLastMonth(t *testing.T) {
 	s, ann := newMailbox(t)
 	volume := func(month string) (held int) {
 		t.Helper()
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce(sum(held), 0) FROM transfer.volumes WHERE month = $1::text::date`, month).Scan(&held); err != nil {
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce(sum(held), 0) FROM transfer.volumes WHERE month = $1::text::date`,
+			month).Scan(&held); err != nil {
 			t.Fatal(err)
 		}
 		return held
@@ -131,7 +134,8 @@ func TestMetadataOfTheLastMonth(t *testing.T) {
 	s.Clock.Advance(2 * time.Hour)
 	d.Patch(d.path, object{"message": "late"}).Want(http.StatusOK)
 	d.attach("bb", 1)
-	if november, december := volume("2026-11-01"), volume("2026-12-01"); november != len("a"+"a.bin"+"late") || december != len("bb"+"bb.bin") {
+	if november, december := volume("2026-11-01"), volume("2026-12-01"); november != len("a"+"a.bin"+"late") ||
+		december != len("bb"+"bb.bin") {
 		t.Errorf("%d and %d bytes count", november, december)
 	}
 	ann.Refresh()

@@ -14,8 +14,10 @@ func TestNamesOfFiles(t *testing.T) {
 	s, ann := newMailbox(t)
 	d := reserve(s)
 	names := []string{
-		"plain.txt", "ä ö ü ß.pdf", "Cafe\u0301.txt", "日本語の名前.doc", "שלום.txt", "👩‍👩‍👧‍👦.png", strings.Repeat("🙂", 255), "../../etc/passwd", `C:\x\y.txt`, "a/b/c",
-		" leading and trailing ", "CON", ".", "...", "\u200bzero width", "\U0010ffff", `<img src=x onerror="alert(1)">`, "%00%2e%2e", strings.Repeat("x", 1024),
+		"plain.txt", "ä ö ü ß.pdf", "Cafe\u0301.txt", "日本語の名前.doc", "שלום.txt", "👩‍👩‍👧‍👦.png", strings.Repeat("🙂", 255), "../../etc/passwd",
+		`C:\x\y.txt`, "a/b/c",
+		" leading and trailing ", "CON", ".", "...", "\u200bzero width", "\U0010ffff", `<img src=x onerror="alert(1)">`, "%00%2e%2e",
+		strings.Repeat("x", 1024),
 	}
 	files := make([]object, len(names))
 	for i, name := range names {
@@ -30,7 +32,8 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 	other := reserve(s)
 	for _, name := range []string{
-		"", " ", strings.Repeat("x", 1025), strings.Repeat("x", 100_000), strings.Repeat("é", 50_000), "a\nb", "a\rb", "a\tb", "a\x7fb", "a\u0085b", "txt.\u202eexe", "a\u2066b", "a\u2028b",
+		"", " ", strings.Repeat("x", 1025), strings.Repeat("x", 100_000), strings.Repeat("é", 50_000), "a\nb", "a\rb", "a\tb", "a\x7fb",
+		"a\u0085b", "txt.\u202eexe", "a\u2066b", "a\u2028b",
 	} {
 		r := other.Post(other.path+"/objects", object{"clientId": "a", "name": name, "intendedSize": 1})
 		r.WantError(fault.ErrInvalid)
@@ -38,8 +41,10 @@ func TestNamesOfFiles(t *testing.T) {
 			t.Errorf("%.20q: %s", name, r.Body)
 		}
 	}
-	other.With("Content-Type", "application/json").Post(other.path+"/objects", `{"clientId":"a","name":"a\u0000b","intendedSize":1}`).WantError(fault.ErrInvalid)
-	other.With("Content-Type", "application/json").Post(other.path+"/objects", "{\"clientId\":\"a\",\"name\":\"a\xffb\",\"intendedSize\":1}").WantError(fault.ErrInvalid)
+	other.With("Content-Type", "application/json").Post(other.path+"/objects",
+		`{"clientId":"a","name":"a\u0000b","intendedSize":1}`).WantError(fault.ErrInvalid)
+	other.With("Content-Type", "application/json").Post(other.path+"/objects",
+		"{\"clientId\":\"a\",\"name\":\"a\xffb\",\"intendedSize\":1}").WantError(fault.ErrInvalid)
 	if list := other.Get(other.path); len(list.Value("objects").([]any)) != 0 {
 		t.Errorf("%s", list.Body)
 	}

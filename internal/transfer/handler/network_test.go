@@ -21,8 +21,10 @@ type uploader struct {
 	conn                *http.Client
 }
 
-// request makes a request of the dialect and returns the headers and the Content-Length of its answer; ok is false when it was refused or lost.
-func (u uploader) request(ctx context.Context, method string, body io.Reader, headers map[string]string) (answer http.Header, length int64, ok bool) {
+// request makes a request of the dialect and returns the headers and the Content-Length of its answer; ok is false when it was refused or
+// lost.
+func (u uploader) request(ctx context.Context, method string, body io.Reader,
+	headers map[string]string) (answer http.Header, length int64, ok bool) {
 	end := map[string]string{"PUT": "/content", "tus": "/tus", "resumable": "/upload"}[u.dialect]
 	r, err := http.NewRequestWithContext(ctx, method, u.url+end, body)
 	if err != nil {
@@ -62,7 +64,8 @@ func (u uploader) send(ctx context.Context, data []byte, at int) {
 	method, headers := "PATCH", map[string]string{"Upload-Offset": strconv.Itoa(at)}
 	switch u.dialect {
 	case "PUT":
-		method, headers = "PUT", map[string]string{"Content-Type": "application/octet-stream", "Content-Range": rangeOf(at, len(data)-1, len(data))}
+		method, headers = "PUT", map[string]string{"Content-Type": "application/octet-stream",
+			"Content-Range": rangeOf(at, len(data)-1, len(data))}
 	case "tus":
 		headers["Content-Type"] = "application/offset+octet-stream"
 	case "resumable":
@@ -110,7 +113,8 @@ func TestNetworks(t *testing.T) {
 				sent[dialect] = data
 				d.attach(dialect, size)
 				counted += size + len(dialect+".bin"+dialect) // names and ids count as metadata
-				u := uploader{dialect: dialect, url: network.URL + d.path + "/objects/" + dialect, token: d.Access, conn: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+				u := uploader{dialect: dialect, url: network.URL + d.path + "/objects/" + dialect, token: d.Access,
+					conn: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 				network.Cut(cuts, 120_000+int64(i)*10_000)
 				u.upload(t, data)
 				if network.Cuts()-before != cuts {

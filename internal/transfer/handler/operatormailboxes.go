@@ -38,7 +38,8 @@ type listedMailboxResponse struct {
 
 func listedMailboxFrom(m transfer.ListedMailbox) listedMailboxResponse {
 	out := listedMailboxResponse{
-		Kind: "mailbox", UID: m.Person.String(), Link: orNull(m.Link), Name: orNull(m.Name), Email: orNull(m.Email), Absent: m.Absent, Secure: m.Secure,
+		Kind: "mailbox", UID: m.Person.String(), Link: orNull(m.Link), Name: orNull(m.Name), Email: orNull(m.Email), Absent: m.Absent,
+		Secure:  m.Secure,
 		Members: m.Members, Reservations: m.Reservations, Bytes: m.Bytes,
 	}
 	if m.Person.IsZero() {

@@ -26,6 +26,7 @@ func (h *Handler) getOrganizationUsage(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, organizationUsageResponse{
-		Month: u.Month.Format("2006-01"), TransferBytes: u.TransferBytes, StoredBytes: u.StoredBytes, Mailboxes: u.Mailboxes, MailboxGroups: u.MailboxGroups,
+		Month: u.Month.Format("2006-01"), TransferBytes: u.TransferBytes, StoredBytes: u.StoredBytes, Mailboxes: u.Mailboxes,
+		MailboxGroups: u.MailboxGroups,
 	})
 }

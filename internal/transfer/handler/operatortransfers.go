@@ -20,10 +20,11 @@ func (h *Handler) operatorTransferRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportTransfer},
 		{Method: "POST", Pattern: one + "/extend", Auth: changes, Handler: h.extendTransfer},
 		{Method: "POST", Pattern: one + "/revoke", Auth: changes, Handler: h.changeTransfer(h.service.RevokeTransfer)},
-		{Method: "POST", Pattern: one + "/inspect", Auth: changes, Handler: h.changeTransfer(func(ctx context.Context, by audit.Actor, uid id.Transfer) error {
-			_, err := h.service.InspectAgain(ctx, by, uid)
-			return err
-		})},
+		{Method: "POST", Pattern: one + "/inspect", Auth: changes,
+			Handler: h.changeTransfer(func(ctx context.Context, by audit.Actor, uid id.Transfer) error {
+				_, err := h.service.InspectAgain(ctx, by, uid)
+				return err
+			})},
 		{Method: "POST", Pattern: one + "/erase-receipt", Auth: changes, Handler: h.changeTransfer(h.service.EraseReceipts)},
 	}
 }
@@ -67,9 +68,11 @@ func transfersFrom(list []transfer.ListedTransfer, next string) transfersRespons
 	out := transfersResponse{Transfers: make([]listedTransferResponse, len(list)), Next: next}
 	for i, t := range list {
 		out.Transfers[i] = listedTransferResponse{
-			UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender), Recipient: orNull(t.Recipient), Recipients: t.Recipients,
-			Downloads: t.Downloads, Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)),
-			CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.TimeOrNil(t.ExpiresAt),
+			UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender), Recipient: orNull(t.Recipient),
+			Recipients: t.Recipients,
+			Downloads:  t.Downloads, Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection),
+			MalwareStatus: orNull(string(t.MalwareStatus)),
+			CreatedAt:     httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.TimeOrNil(t.ExpiresAt),
 		}
 	}
 	return out
@@ -77,7 +80,8 @@ func transfersFrom(list []transfer.ListedTransfer, next string) transfersRespons
 
 // queryState returns the parameter state.
 func queryState(q *httpapi.Query) transfer.State {
-	return transfer.State(q.Word("state", string(transfer.Delivered), string(transfer.Accessed), string(transfer.Expired), string(transfer.Revoked)))
+	return transfer.State(q.Word("state", string(transfer.Delivered), string(transfer.Accessed), string(transfer.Expired),
+		string(transfer.Revoked)))
 }
 
 // findTransfers handles GET /transfers of the console.
@@ -158,11 +162,15 @@ func reportedRecipientFrom(d transfer.Delivery) reportedRecipient {
 
 func transferReportFrom(t service.TransferReport) transferReportResponse {
 	out := transferReportResponse{
-		UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender), Owner: reportedOwner{t.Owner, orNull(t.OwnerEmail)},
+		UID: t.UID, Type: string(t.Kind), State: string(t.State), Sender: statedSenderFrom(t.Sender),
+		Owner:        reportedOwner{t.Owner, orNull(t.OwnerEmail)},
 		Organization: organizationNamed{t.Organization, orNull(t.OrganizationName)}, Recipients: make([]reportedRecipient, len(t.Recipients)),
-		Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)), Pinned: t.Pinned,
-		MaxDownloads: t.MaxDownloads, MaxTotalDownloads: t.MaxTotalDownloads, DeleteAfterDownload: t.DeleteAfterDownload, CreatedAt: httpapi.Time(t.CreatedAt),
-		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), EndedAt: httpapi.TimeOrNil(t.EndedAt),
+		Files: t.ObjectCount, Bytes: t.TotalBytes, Protection: string(t.Protection), MalwareStatus: orNull(string(t.MalwareStatus)),
+		Pinned:       t.Pinned,
+		MaxDownloads: t.MaxDownloads, MaxTotalDownloads: t.MaxTotalDownloads, DeleteAfterDownload: t.DeleteAfterDownload,
+		CreatedAt:  httpapi.Time(t.CreatedAt),
+		AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil),
+		EndedAt: httpapi.TimeOrNil(t.EndedAt),
 	}
 	if !t.Pinned {
 		out.ExpiresAt = httpapi.TimeOrNil(&t.ExpiresAt)

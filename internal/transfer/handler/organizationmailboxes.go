@@ -30,8 +30,9 @@ func usedMailboxFrom(m transfer.UsedMailbox) usedMailboxResponse {
 	reason, _ := m.Unavailable()
 	return usedMailboxResponse{
 		UID: m.Person, Link: orNull(m.VanityLink), Name: m.DisplayName(), Email: m.Owner.Email, Unavailable: orNull(string(reason)),
-		MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(), UploadBytes: m.Owner.UploadHeld, UploadLimitBytes: limitOrNull(m.Owner.UploadLimit),
-		ReceivedAt: httpapi.TimeOrNil(m.ReceivedAt), Transfers: m.Transfers, Bytes: m.Bytes, Partly: m.Partly,
+		MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(), UploadBytes: m.Owner.UploadHeld,
+		UploadLimitBytes: limitOrNull(m.Owner.UploadLimit),
+		ReceivedAt:       httpapi.TimeOrNil(m.ReceivedAt), Transfers: m.Transfers, Bytes: m.Bytes, Partly: m.Partly,
 		Reservations: m.Reservations, ReservationBytes: m.ReservationBytes,
 	}
 }

@@ -47,7 +47,8 @@ func TestUploadFromAnotherSite(t *testing.T) {
 	}
 	mailbox := s.Transfer + "/public/mailbox/acme"
 	preflight := func(server *testkit.Server, host, path, method string) *testkit.Response {
-		return visitor(server, host).With("Access-Control-Request-Method", method).With("Access-Control-Request-Headers", "authorization,tus-resumable").Do("OPTIONS", path, nil)
+		return visitor(server, host).With("Access-Control-Request-Method", method).With("Access-Control-Request-Headers",
+			"authorization,tus-resumable").Do("OPTIONS", path, nil)
 	}
 	if allows(t, visitor(s, "files.acme.test").Get(mailbox)) || allows(t, preflight(s, "files.acme.test", mailbox, "POST")) {
 		t.Error("before")
@@ -57,7 +58,8 @@ func TestUploadFromAnotherSite(t *testing.T) {
 
 	sam := visitor(other, "files.acme.test")
 	opened := preflight(other, "files.acme.test", mailbox, "POST").Want(http.StatusNoContent)
-	if !allows(t, opened) || opened.Header.Get("Access-Control-Max-Age") == "" || !strings.Contains(opened.Header.Get("Access-Control-Allow-Headers"), "Tus-Resumable") {
+	if !allows(t, opened) || opened.Header.Get("Access-Control-Max-Age") == "" ||
+		!strings.Contains(opened.Header.Get("Access-Control-Allow-Headers"), "Tus-Resumable") {
 		t.Errorf("%v", opened.Header)
 	}
 	made := sam.Post(mailbox, object{"anonSender": "Sam", "anonEmail": "sam@example.com"}).Want(http.StatusCreated)
@@ -67,13 +69,16 @@ func TestUploadFromAnotherSite(t *testing.T) {
 	path := s.Transfer + "/reservations/" + made.String("uid")
 	d := draft{Person: sam.As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), path: path}.tus()
 	data := random(100_000)
-	begun := d.with("Upload-Length", "100000").with("Upload-Metadata", "filename "+inBase64("list.csv")).Post(path+"/tus", nil).Want(http.StatusCreated)
+	begun := d.with("Upload-Length", "100000").with("Upload-Metadata", "filename "+inBase64("list.csv")).Post(path+"/tus",
+		nil).Want(http.StatusCreated)
 	upload := begun.Header.Get("Location")
 	upload = upload[strings.Index(upload, s.Transfer):]
-	if !allows(t, preflight(other, "files.acme.test", upload, "PATCH")) || !allows(t, begun) || !strings.Contains(begun.Header.Get("Access-Control-Expose-Headers"), "Location") {
+	if !allows(t, preflight(other, "files.acme.test", upload, "PATCH")) || !allows(t, begun) ||
+		!strings.Contains(begun.Header.Get("Access-Control-Expose-Headers"), "Location") {
 		t.Errorf("%v", begun.Header)
 	}
-	if sent := d.bytesAt(upload, 0, data).Want(http.StatusNoContent); !allows(t, sent) || !strings.Contains(sent.Header.Get("Access-Control-Expose-Headers"), "Upload-Offset") {
+	if sent := d.bytesAt(upload, 0, data).Want(http.StatusNoContent); !allows(t, sent) ||
+		!strings.Contains(sent.Header.Get("Access-Control-Expose-Headers"), "Upload-Offset") {
 		t.Errorf("%v", sent.Header)
 	}
 	if !allows(t, d.Post(path+"/confirm", nil).Want(http.StatusOK)) {
@@ -85,13 +90,14 @@ func TestUploadFromAnotherSite(t *testing.T) {
 		"the free host":               visitor(s, "localhost").Get(mailbox),
 		"a host of nobody":            visitor(s, "unknown.test").Get(mailbox),
 		"its preflight":               preflight(s, "files.bolt.test", mailbox, "POST"),
-		"sign-in":                     visitor(s, "files.acme.test").Post(s.Identity+"/auth/login", object{"email": ann.Email, "type": "bcrypt", "key": testkit.Password}),
-		"the inbox":                   preflight(s, "files.acme.test", s.Transfer+"/mailbox/transfers", "GET"),
-		"a path beside":               preflight(s, "files.acme.test", s.Transfer+"/reservations", "POST"),
-		"a path that climbs":          preflight(s, "files.acme.test", s.Transfer+"/reservations%2f..%2fmailbox", "GET"),
-		"another port":                sam.With("Origin", shop+":8443").Get(mailbox),
-		"a sibling":                   sam.With("Origin", "https://evil.shop.example").Get(mailbox),
-		"http":                        sam.With("Origin", "http://shop.example").Get(mailbox),
+		"sign-in": visitor(s, "files.acme.test").Post(s.Identity+"/auth/login",
+			object{"email": ann.Email, "type": "bcrypt", "key": testkit.Password}),
+		"the inbox":          preflight(s, "files.acme.test", s.Transfer+"/mailbox/transfers", "GET"),
+		"a path beside":      preflight(s, "files.acme.test", s.Transfer+"/reservations", "POST"),
+		"a path that climbs": preflight(s, "files.acme.test", s.Transfer+"/reservations%2f..%2fmailbox", "GET"),
+		"another port":       sam.With("Origin", shop+":8443").Get(mailbox),
+		"a sibling":          sam.With("Origin", "https://evil.shop.example").Get(mailbox),
+		"http":               sam.With("Origin", "http://shop.example").Get(mailbox),
 	} {
 		if allows(t, r) {
 			t.Errorf("%s is open to the shop", what)

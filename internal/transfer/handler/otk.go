@@ -107,7 +107,8 @@ func (h *Handler) newDownloadCookie(value string) *http.Cookie {
 
 // downloadAuth returns what authorizes a download request: its token, its one-time key, and the browser's cookie or a new one.
 func (h *Handler) downloadAuth(r *http.Request) service.DownloadAuth {
-	auth := service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk"), KeepsCookies: len(r.Header["Cookie"]) > 0, Preview: r.URL.Query().Get("preview") == "true", Anyway: r.URL.Query().Get("anyway") == "true"}
+	auth := service.DownloadAuth{Caller: caller(r), OneTimeKey: r.URL.Query().Get("otk"), KeepsCookies: len(r.Header["Cookie"]) > 0,
+		Preview: r.URL.Query().Get("preview") == "true", Anyway: r.URL.Query().Get("anyway") == "true"}
 	if c, err := r.Cookie(httpapi.HostCookieName(downloadCookie, h.secure)); err == nil && seal.IsKey(c.Value) {
 		auth.Cookie = c.Value
 	} else if auth.OneTimeKey != "" {

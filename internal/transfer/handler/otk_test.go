@@ -33,7 +33,8 @@ func TestOneTimeKey(t *testing.T) {
 	a, b := ann.Get(path).String("objects.0.uid"), ann.Get(path).String("objects.1.uid")
 	file := path + "/objects/" + a + "/content"
 	asked := ann.Post(s.Transfer+"/auth/otk", object{"transferUid": uid, "objectUid": a}).Want(http.StatusOK)
-	if expires := asked.String("expiresAt"); expires != httpapi.Time(s.Clock.Now().Add(time.Minute)).String() || asked.Header.Get("X-RateLimit-Limit") != "10" {
+	if expires := asked.String("expiresAt"); expires != httpapi.Time(s.Clock.Now().Add(time.Minute)).String() ||
+		asked.Header.Get("X-RateLimit-Limit") != "10" {
 		t.Errorf("%s %v", asked.Body, asked.Header)
 	}
 	otk := "?otk=" + asked.String("key")
@@ -112,7 +113,8 @@ func TestOneTimeKeyOfALink(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"protection": "password", "password": "Geheimnis!", "recipients": []object{to("bob@example.org")}}, [2]string{"a.txt", "hello"}, [2]string{"b.txt", "world"})
+	x := deliver(ann, object{"protection": "password", "password": "Geheimnis!", "recipients": []object{to("bob@example.org")}},
+		[2]string{"a.txt", "hello"}, [2]string{"b.txt", "world"})
 	link := linkTo(s, "bob@example.org")
 	bob := openLink(s, link, object{"password": "Geheimnis!"})
 	file := link + "/objects/" + bob.Get(link).String("objects.0.uid") + "/content"

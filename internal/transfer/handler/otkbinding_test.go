@@ -22,7 +22,8 @@ func delivered(s *testkit.Server, ann *testkit.Person, data []byte) string {
 	uid := d.confirm()
 	path := s.Transfer + "/transfers/" + uid
 	object := ann.Get(path).String("objects.0.uid")
-	return path + "/objects/" + object + "/content" + oneTime(ann, s.Transfer+"/auth/otk", map[string]any{"transferUid": uid, "objectUid": object})
+	return path + "/objects/" + object + "/content" +
+		oneTime(ann, s.Transfer+"/auth/otk", map[string]any{"transferUid": uid, "objectUid": object})
 }
 
 // cookieOfDownload returns the Set-Cookie of an answer, and the Cookie header that a browser then sends.
@@ -88,10 +89,12 @@ func TestDownloadCookie(t *testing.T) {
 	if want := "__Host-download=" + value + "; Path=/; Max-Age=3600; HttpOnly; Secure; SameSite=Lax"; len(value) != 32 || set != want {
 		t.Errorf("cookie %q", set)
 	}
-	if _, again := cookieOfDownload(t, s.Stranger().With("Cookie", cookie).Get(delivered(s, ann, []byte("world"))).Want(http.StatusOK)); again != cookie {
+	if _, again := cookieOfDownload(t, s.Stranger().With("Cookie",
+		cookie).Get(delivered(s, ann, []byte("world"))).Want(http.StatusOK)); again != cookie {
 		t.Errorf("the second download sets another cookie: %q", again)
 	}
-	if _, fresh := cookieOfDownload(t, s.Stranger().With("Cookie", "__Host-download=x").Get(delivered(s, ann, []byte("again"))).Want(http.StatusOK)); fresh == "__Host-download=x" {
+	if _, fresh := cookieOfDownload(t, s.Stranger().With("Cookie",
+		"__Host-download=x").Get(delivered(s, ann, []byte("again"))).Want(http.StatusOK)); fresh == "__Host-download=x" {
 		t.Error("a malformed cookie is kept")
 	}
 	plain, bob := newMailbox(t)

@@ -46,7 +46,8 @@ type partResponse struct {
 }
 
 func planFrom(p transfer.Plan) planResponse {
-	out := planResponse{PartSize: p.PartSize, Count: p.Count, IntendedSize: p.Size, Joined: p.Joined, SHA256: hex.EncodeToString(p.SHA256), Parts: make([]partResponse, len(p.Parts))}
+	out := planResponse{PartSize: p.PartSize, Count: p.Count, IntendedSize: p.Size, Joined: p.Joined, SHA256: hex.EncodeToString(p.SHA256),
+		Parts: make([]partResponse, len(p.Parts))}
 	for i, part := range p.Parts {
 		out.Parts[i] = partResponse(part)
 	}

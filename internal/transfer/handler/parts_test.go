@@ -151,6 +151,7 @@ func TestPartsOfRefusedContent(t *testing.T) {
 	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "a.png", "intendedSize": 2 * mib}).Want(http.StatusCreated)
 	d.Post(parts, map[string]any{"partSize": mib}).Want(http.StatusCreated)
 	begin := append([]byte("%PDF-1.7\n"), make([]byte, 9991)...)
-	d.With("Content-Range", rangeOf(0, len(begin)-1, mib)).Put(parts+"/1", begin).WantError(transfer.ErrMIMEType) // long before the part is complete
+	// long before the part is complete
+	d.With("Content-Range", rangeOf(0, len(begin)-1, mib)).Put(parts+"/1", begin).WantError(transfer.ErrMIMEType)
 	d.Get(parts).WantError(transfer.ErrNotFound)
 }

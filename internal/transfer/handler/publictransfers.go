@@ -33,8 +33,10 @@ type publicTransferResponse struct {
 // publicTransferFrom returns the public view of a transfer without its objects, which httpapi.List streams.
 func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	b := publicTransferResponse{
-		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Answers: answersFrom(t.Answers), Sender: senderFrom(t.Sender), Protection: string(t.Protection),
-		Locked: t.Locked, Forwarding: t.Forwarding && !t.Limited(), CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt),
+		Type: string(t.Kind), Subject: t.Subject, Message: t.Message, Answers: answersFrom(t.Answers), Sender: senderFrom(t.Sender),
+		Protection: string(t.Protection),
+		Locked:     t.Locked, Forwarding: t.Forwarding && !t.Limited(), CreatedAt: httpapi.Time(t.CreatedAt),
+		ExpiresAt:      httpapi.Time(t.ExpiresAt),
 		limitsResponse: limitsResponse(t.Limits),
 	}
 	if !t.Locked {

@@ -38,7 +38,8 @@ func deliver(p *testkit.Person, body object, files ...[2]string) sent {
 	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
 	uid := done.String("uid")
 	link := done.String("link")
-	return sent{uid: uid, path: s.Transfer + "/transfers/" + uid, public: s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]}
+	return sent{uid: uid, path: s.Transfer + "/transfers/" + uid,
+		public: s.Transfer + "/public/transfers/" + link[strings.LastIndexByte(link, '/')+1:]}
 }
 
 // linkTo returns the path of the link in the mail to an address.
@@ -57,12 +58,15 @@ func TestOpeningALink(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"subject": "Plans", "message": "Both.", "recipients": []object{to("bob@example.org"), to("cid@example.org")}, "deliveryNotification": true},
+	x := deliver(ann, object{"subject": "Plans", "message": "Both.", "recipients": []object{to("bob@example.org"), to("cid@example.org")},
+		"deliveryNotification": true},
 		[2]string{"plan.pdf", "%PDF-1.4 plan"}, [2]string{"empty", ""})
 	link := linkTo(s, "bob@example.org")
 	shown := s.Stranger().Get(link).Want(http.StatusOK)
-	if shown.String("type") != "p2p" || shown.String("subject") != "Plans" || shown.String("message") != "Both." || shown.Value("locked") != false || shown.String("sender.email") != "ann@example.com" ||
-		shown.Value("objectCount") != 2.0 || shown.Value("totalBytes") != 13.0 || shown.String("objects.0.name") != "plan.pdf" || shown.Value("objects.0.downloads") != 0.0 || shown.Value("recipients") != nil {
+	if shown.String("type") != "p2p" || shown.String("subject") != "Plans" || shown.String("message") != "Both." ||
+		shown.Value("locked") != false || shown.String("sender.email") != "ann@example.com" ||
+		shown.Value("objectCount") != 2.0 || shown.Value("totalBytes") != 13.0 || shown.String("objects.0.name") != "plan.pdf" ||
+		shown.Value("objects.0.downloads") != 0.0 || shown.Value("recipients") != nil {
 		t.Errorf("%s", shown.Body)
 	}
 	file := link + "/objects/" + shown.String("objects.0.uid") + "/content"
@@ -73,7 +77,8 @@ func TestOpeningALink(t *testing.T) {
 	}
 	ann.Get(file).WantError(token.ErrMissing)
 	bob := openLink(s, link, nil)
-	if got := bob.Get(file).Want(http.StatusOK); string(got.Body) != "%PDF-1.4 plan" || got.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
+	if got := bob.Get(file).Want(http.StatusOK); string(got.Body) != "%PDF-1.4 plan" ||
+		got.Header.Get("Content-Security-Policy") != "sandbox; default-src 'none'" {
 		t.Errorf("%v %s", got.Header, got.Body)
 	}
 	if part := bob.With("Range", "bytes=5-").Get(file).Want(http.StatusPartialContent); string(part.Body) != "1.4 plan" {
@@ -139,7 +144,8 @@ func TestPasswordProtection(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	x := deliver(ann, object{"subject": "Merger", "message": "hush", "fields": object{"colour": "red"}, "protection": "password", "password": "Geheimnis ☂", "recipients": []object{to("bob@example.com")}},
+	x := deliver(ann, object{"subject": "Merger", "message": "hush", "fields": object{"colour": "red"}, "protection": "password",
+		"password": "Geheimnis ☂", "recipients": []object{to("bob@example.com")}},
 		[2]string{"deal.pdf", "%PDF-1.4 deal"})
 	link := linkTo(s, "bob@example.com")
 	m := s.Mail.Wait(t, "bob@example.com", "/t/", 1)
@@ -184,7 +190,8 @@ func TestPasswordProtection(t *testing.T) {
 	s.Stranger().Post(link+"/access", object{"password": 7}).WantError(fault.ErrRateLimited)
 	s.Clock.Advance(time.Minute)
 	s.Stranger().Post(link+"/access", object{"password": 7}).WantError(fault.ErrInvalid)
-	if open := reader.Get(link).Want(http.StatusOK); open.Value("locked") != false || open.String("subject") != "Merger" || open.String("objects.0.name") != "deal.pdf" {
+	if open := reader.Get(link).Want(http.StatusOK); open.Value("locked") != false || open.String("subject") != "Merger" ||
+		open.String("objects.0.name") != "deal.pdf" {
 		t.Errorf("%s", open.Body)
 	}
 	checkHidden(t, "another link with this token", reader.Get(x.public).Want(http.StatusOK).Body)
@@ -215,7 +222,8 @@ func TestCodeProtection(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4 deal"})
+	x := deliver(ann, object{"subject": "Merger", "message": "hush", "protection": "recipientAuthentication",
+		"recipients": []object{to("bob@example.org")}}, [2]string{"deal.pdf", "%PDF-1.4 deal"})
 	link := linkTo(s, "bob@example.org")
 	nobody := s.Stranger()
 	checkHidden(t, "the link", nobody.Get(link).Want(http.StatusOK).Body)
@@ -226,7 +234,8 @@ func TestCodeProtection(t *testing.T) {
 		t.Errorf("%v", asked.Header)
 	}
 	nobody.Post(link+"/code", nil).WantError(fault.ErrRateLimited)
-	if first := s.Mail.Wait(t, "bob@example.org", "Code", 1); !strings.Contains(first.Text, "Geben Sie") || strings.Contains(first.Text, "Merger") {
+	if first := s.Mail.Wait(t, "bob@example.org", "Code", 1); !strings.Contains(first.Text, "Geben Sie") ||
+		strings.Contains(first.Text, "Merger") {
 		t.Errorf("%s", first.Text)
 	}
 	first := sixDigits.FindString(s.Mail.Wait(t, "bob@example.org", "Geben Sie", 1).Text)
@@ -313,7 +322,8 @@ func TestAccountVerifiesTheRecipient(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, eve := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("eve@example.com")
-	x := deliver(ann, object{"subject": "Merger", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.com")}}, [2]string{"deal.pdf", "%PDF-1.4 deal"})
+	x := deliver(ann, object{"subject": "Merger", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.com")}},
+		[2]string{"deal.pdf", "%PDF-1.4 deal"})
 	link := linkTo(s, "bob@example.com")
 	if got := bob.Get(x.path).Want(http.StatusOK); got.Value("locked") != false || got.String("subject") != "Merger" {
 		t.Errorf("%s", got.Body)
@@ -388,7 +398,8 @@ func TestLinksBelongToHosts(t *testing.T) {
 	if err := s.App.Identity.DeletePerson(t.Context(), testkit.Command, "ann@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	poll.Until(t, "the deleted sender's transfer names nobody", func() bool { return count(t, s, `SELECT count(*) FROM transfer.transfers WHERE sender IS NULL`) == 1 })
+	poll.Until(t, "the deleted sender's transfer names nobody",
+		func() bool { return count(t, s, `SELECT count(*) FROM transfer.transfers WHERE sender IS NULL`) == 1 })
 	got := s.Stranger().Get(link).Want(http.StatusOK)
 	if got.String("sender.name") != "Ann" || got.String("sender.email") != "" || got.Value("sender.uid") != nil {
 		t.Errorf("%s", got.Body)

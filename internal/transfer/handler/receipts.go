@@ -16,7 +16,8 @@ import (
 
 // statements are the values of the query parameter of.
 var statements = []string{
-	transfer.StatedDelivered, transfer.StatedOpened, transfer.StatedDownloaded, transfer.StatedRevoked, transfer.StatedExpired, transfer.StatedErased,
+	transfer.StatedDelivered, transfer.StatedOpened, transfer.StatedDownloaded, transfer.StatedRevoked, transfer.StatedExpired,
+	transfer.StatedErased,
 }
 
 // receiptTypes are the media types of a receipt.

@@ -116,7 +116,8 @@ func TestReceiptOutlivesTransfer(t *testing.T) {
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	d := ann.Post(s.Transfer+"/reservations", map[string]any{
-		"recipients": []map[string]any{{"email": "bob@example.com", "name": "Bob", "destinationType": "to"}, {"email": "eve@example.com", "destinationType": "bcc"}},
+		"recipients": []map[string]any{{"email": "bob@example.com", "name": "Bob", "destinationType": "to"},
+			{"email": "eve@example.com", "destinationType": "bcc"}},
 	}).Want(http.StatusCreated)
 	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + d.String("uid")}
 	mine.send("one", []byte("hello"))
@@ -150,7 +151,8 @@ func TestReceiptOfProtectedLink(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	made := ann.Post(s.Transfer+"/reservations", map[string]any{"protection": "password", "password": "correct horse"}).Want(http.StatusCreated)
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{"protection": "password", "password": "correct horse"}).Want(
+		http.StatusCreated)
 	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
 	mine.send("one", []byte("hello"))
 	link := ann.Post(mine.path+"/confirm", nil).Want(http.StatusOK).String("link")
@@ -196,7 +198,8 @@ func TestStatements(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	made := ann.Post(s.Transfer+"/reservations", map[string]any{"recipients": []map[string]any{{"email": "bob@example.com", "destinationType": "to"}}}).Want(http.StatusCreated)
+	made := ann.Post(s.Transfer+"/reservations", map[string]any{
+		"recipients": []map[string]any{{"email": "bob@example.com", "destinationType": "to"}}}).Want(http.StatusCreated)
 	mine := draft{Person: ann, path: s.Transfer + "/reservations/" + made.String("uid")}
 	mine.send("one", []byte("hello"))
 	uid := mine.confirm()
@@ -263,8 +266,8 @@ func TestExpiryIsStated(t *testing.T) {
 	}
 }
 
-// TestReceiptInConfirmation: the confirmation to a checked address carries the signed receipt. While the log does not sign, the mail waits for
-// 30 s and then goes without. A mail to an address that was not checked carries nothing.
+// TestReceiptInConfirmation: the confirmation to a checked address carries the signed receipt. While the log does not sign, the mail waits
+// for 30 s and then goes without. A mail to an address that was not checked carries nothing.
 func TestReceiptInConfirmation(t *testing.T) {
 	t.Parallel()
 	s, ann := careful(t)
@@ -278,7 +281,8 @@ func TestReceiptInConfirmation(t *testing.T) {
 	uid := upload("sam@example.org")
 	m := s.Mail.Wait(t, "sam@example.org", "one.bin", 1)
 	of := receiptFile(t, ann, s.Transfer+"/transfers/"+uid+"/receipt")
-	if string(m.Files[proof.FileName]) != string(of) || !strings.Contains(m.Text, "The signed receipt is attached.") || !strings.Contains(m.Text, "/verify") {
+	if string(m.Files[proof.FileName]) != string(of) || !strings.Contains(m.Text, "The signed receipt is attached.") ||
+		!strings.Contains(m.Text, "/verify") {
 		t.Errorf("attached %q\n%s", m.Files, m.Text)
 	}
 	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE log.keys SET private_key = NULL`); err != nil {
@@ -291,7 +295,8 @@ func TestReceiptInConfirmation(t *testing.T) {
 	}
 	s.Clock.Advance(31 * time.Second)
 	m = s.Mail.Wait(t, "sue@example.org", "one.bin", 1)
-	if len(m.Files) != 0 || !strings.Contains(m.Text, "could not be attached. You can ask Ann for it.") || strings.Contains(m.Text, "/verify") {
+	if len(m.Files) != 0 || !strings.Contains(m.Text, "could not be attached. You can ask Ann for it.") ||
+		strings.Contains(m.Text, "/verify") {
 		t.Errorf("attached %q\n%s", m.Files, m.Text)
 	}
 	d := reserve(s)
@@ -303,11 +308,14 @@ func TestReceiptInConfirmation(t *testing.T) {
 	}
 }
 
-// TestReceiptAsPDF: the document names what was delivered in the reader's language, whatever its script, and carries the file that proves it.
+// TestReceiptAsPDF: the document names what was delivered in the reader's language, whatever its script, and carries the file that proves
+// it.
 func TestReceiptAsPDF(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
-	ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "fieldsSchema": object{"type": "object", "title": "Case", "required": []string{}, "properties": object{"case": object{"type": "string", "title": "Case number"}}}}).Want(http.StatusOK)
+	ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann",
+		"fieldsSchema": object{"type": "object", "title": "Case", "required": []string{},
+			"properties": object{"case": object{"type": "string", "title": "Case number"}}}}).Want(http.StatusOK)
 	s.Clock.Advance(time.Second) // past the microcache
 	d := reserve(s)
 	d.Patch(d.path, object{"subject": "مرحبا 図面 😀 ünï", "fields": object{"case": "4711"}}).Want(http.StatusOK)
@@ -327,7 +335,8 @@ func TestReceiptAsPDF(t *testing.T) {
 			_ = os.WriteFile(at+locale+".pdf", got.Body, 0o600)
 		}
 	}
-	preferred := ann.With("Accept", "application/pdf;q=0.5, application/vnd.consign.receipt").Get(s.Transfer + "/transfers/" + uid + "/receipt").Want(http.StatusOK)
+	preferred := ann.With("Accept", "application/pdf;q=0.5, application/vnd.consign.receipt").Get(s.Transfer + "/transfers/" + uid +
+		"/receipt").Want(http.StatusOK)
 	if kind := preferred.Header.Get("Content-Type"); kind != proof.MediaType {
 		t.Errorf("the less preferred form %s", kind)
 	}

@@ -47,7 +47,8 @@ func TestReadState(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	var paths []string
 	for _, subject := range []string{"one", "two", "three"} {
-		paths = append(paths, deliver(ann, object{"subject": subject, "recipients": []object{to("bob@example.com"), to("ann@example.com")}}, [2]string{"a", "a"}).path)
+		paths = append(paths, deliver(ann, object{"subject": subject, "recipients": []object{to("bob@example.com"), to("ann@example.com")}},
+			[2]string{"a", "a"}).path)
 		s.Clock.Advance(time.Second)
 	}
 	if got := bob.Get(paths[0]).Want(http.StatusOK); got.Value("read") != false || got.Value("pinned") != false || got.Value("notes") != nil {
@@ -77,7 +78,8 @@ func TestReadState(t *testing.T) {
 		t.Errorf("sent ones are new: %s", got)
 	}
 	// Members of both roles in one request; those of the other one are refused.
-	if got := ann.Patch(paths[0], object{"read": true, "subject": "uno"}).Want(http.StatusOK); got.Value("read") != true || got.String("subject") != "uno" {
+	if got := ann.Patch(paths[0], object{"read": true, "subject": "uno"}).Want(http.StatusOK); got.Value("read") != true ||
+		got.String("subject") != "uno" {
 		t.Errorf("%s", got.Body)
 	}
 	bob.Patch(paths[0], object{"read": true, "subject": "eins"}).WantError(transfer.ErrSenderOnly)
@@ -105,8 +107,9 @@ func TestFilters(t *testing.T) {
 	s.Clock.Advance(2 * 24 * time.Hour)
 	ann, bob = ann.Login(), bob.Login()
 	for query, want := range map[string]string{
-		"filter=open": "last long", "filter=open&order=oldest": "long last", "filter=new": "last long", "filter=open&search=LON": "long", "filter=open&search=zzz": "",
-		"order=oldest": " long  last", "filter=pinned": "",
+		"filter=open": "last long", "filter=open&order=oldest": "long last", "filter=new": "last long", "filter=open&search=LON": "long",
+		"filter=open&search=zzz": "",
+		"order=oldest":           " long  last", "filter=pinned": "",
 	} {
 		if got := listing(bob, query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -127,8 +130,10 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob, cid := s.SignUp("ann@example.com"), s.SignUp("bob@example.com"), s.SignUp("cid@example.com")
-	x := deliver(ann, object{"subject": "Plans", "protection": "password", "password": "vermilion-42", "recipients": []object{to("bob@example.com"), to("cid@example.com")}}, [2]string{"a", "a"})
-	if got := bob.Patch(x.path, object{"notes": "Käseglocke\nsecond line"}).Want(http.StatusOK); got.String("notes") != "Käseglocke\nsecond line" {
+	x := deliver(ann, object{"subject": "Plans", "protection": "password", "password": "vermilion-42",
+		"recipients": []object{to("bob@example.com"), to("cid@example.com")}}, [2]string{"a", "a"})
+	if got := bob.Patch(x.path, object{"notes": "Käseglocke\nsecond line"}).Want(http.StatusOK); got.String(
+		"notes") != "Käseglocke\nsecond line" {
 		t.Errorf("%s", got.Body)
 	}
 	for _, p := range []*testkit.Person{ann, cid} {
@@ -185,7 +190,8 @@ func TestPinning(t *testing.T) {
 	wantBooked(t, s)
 
 	// Unpinned, it expires after the time of a warning.
-	if got := ann.Patch(kept, object{"pinned": false}).Want(http.StatusOK); got.Value("pinned") != false || got.String("expiresAt") != days(s, 3) {
+	if got := ann.Patch(kept, object{"pinned": false}).Want(http.StatusOK); got.Value("pinned") != false ||
+		got.String("expiresAt") != days(s, 3) {
 		t.Errorf("%s", got.Body)
 	}
 	ann.Patch(kept, object{"pinned": true}).Want(http.StatusOK)
@@ -196,7 +202,8 @@ func TestPinning(t *testing.T) {
 	s.App.Transfer.ForgetOrganizations()
 	ann = ann.Login()
 	run(t, s, service.ReleasePinsJob)
-	if got := ann.Get(kept); got.Value("pinned") != false || got.String("expiresAt") != days(s, 3) || !hasEvent(t, ann, "TRANSFER_UPDATED", got.String("uid")) {
+	if got := ann.Get(kept); got.Value("pinned") != false || got.String("expiresAt") != days(s, 3) ||
+		!hasEvent(t, ann, "TRANSFER_UPDATED", got.String("uid")) {
 		t.Errorf("%s", got.Body)
 	}
 	run(t, s, service.WarnExpiringJob)
@@ -227,7 +234,8 @@ func TestPinAgainstExpiry(t *testing.T) {
 	pinned := 0
 	for i, path := range paths {
 		// The expiry is now; the clock of some rounds is just before it.
-		exec(t, s, `UPDATE transfer.transfers SET expires_at = $2 WHERE uid = $1`, path[strings.LastIndexByte(path, '/')+1:], s.Clock.Now().Add(time.Duration(i%2)*time.Second))
+		exec(t, s, `UPDATE transfer.transfers SET expires_at = $2 WHERE uid = $1`, path[strings.LastIndexByte(path, '/')+1:],
+			s.Clock.Now().Add(time.Duration(i%2)*time.Second))
 		var answer *testkit.Response
 		var wg sync.WaitGroup
 		wg.Go(func() { answer, _ = ann.Try(t.Context(), "PATCH", path, object{"pinned": true}) })

@@ -93,7 +93,8 @@ func (h *Handler) reserveMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	made, err := h.service.ReserveMailbox(r.Context(), caller(r), httpapi.Param(r, "key"), in.domain(h.catalog.Match(r.Header.Get("Accept-Language"))))
+	made, err := h.service.ReserveMailbox(r.Context(), caller(r), httpapi.Param(r, "key"),
+		in.domain(h.catalog.Match(r.Header.Get("Accept-Language"))))
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,8 @@ func (*recipientRequest) StrictMembers() {}
 func (in reservationRequest) domain() (transfer.Metadata, error) {
 	m := transfer.Metadata{
 		BasicMetadata:        in.basicMetadataRequest.domain(""),
-		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password, Fields: in.Fields,
+		DeliveryNotification: in.DeliveryNotification, TTL: in.TTL, Priority: in.Priority, Protection: in.Protection, Password: in.Password,
+		Fields: in.Fields,
 	}
 	if in.Recipients == nil {
 		return m, nil
@@ -259,7 +261,8 @@ func (h *Handler) listOpenReservations(w http.ResponseWriter, r *http.Request) e
 		Reservations []openReservationResponse `json:"reservations"`
 	}{make([]openReservationResponse, len(list))}
 	for i, o := range list {
-		body.Reservations[i] = openReservationResponse{UID: o.UID.String(), CreatedAt: httpapi.Time(o.CreatedAt), Bytes: o.Bytes, AnonEmail: o.AnonEmail}
+		body.Reservations[i] = openReservationResponse{UID: o.UID.String(), CreatedAt: httpapi.Time(o.CreatedAt), Bytes: o.Bytes,
+			AnonEmail: o.AnonEmail}
 	}
 	return httpapi.JSON(w, http.StatusOK, body)
 }

@@ -21,7 +21,8 @@ func TestReservingAMailbox(t *testing.T) {
 	s, ann := newMailbox(t)
 	sam := s.Stranger()
 	public := s.Transfer + "/public/mailbox/ann"
-	made := sam.Post(public, map[string]any{"subject": "Plans", "ttl": 99, "protection": "password", "recipients": []any{}}).Want(http.StatusCreated)
+	made := sam.Post(public, map[string]any{"subject": "Plans", "ttl": 99, "protection": "password", "recipients": []any{}}).Want(
+		http.StatusCreated)
 	if made.Header.Get("Location") != s.URL+s.Transfer+"/reservations/"+made.String("uid") {
 		t.Errorf("Location %s", made.Header.Get("Location"))
 	}
@@ -87,8 +88,10 @@ func TestPatchingAReservation(t *testing.T) {
 	s, _ := newMailbox(t)
 	d := reserve(s)
 	d.attach("a", 5)
-	got := d.Patch(d.path, map[string]any{"subject": "Plans", "message": "two\nlines", "fields": map[string]any{"nr": "7"}}).Want(http.StatusOK)
-	if got.String("anonSender") != "Sam" || got.String("subject") != "Plans" || got.String("fields.nr") != "7" || got.String("objects.0.clientId") != "a" {
+	got := d.Patch(d.path, map[string]any{"subject": "Plans", "message": "two\nlines", "fields": map[string]any{"nr": "7"}}).Want(
+		http.StatusOK)
+	if got.String("anonSender") != "Sam" || got.String("subject") != "Plans" || got.String("fields.nr") != "7" ||
+		got.String("objects.0.clientId") != "a" {
 		t.Errorf("%s", got.Body)
 	}
 	d.With("Content-Type", "application/json").Patch(d.path, d.Get(d.path).Body).Want(http.StatusOK) // PATCH accepts the answer of GET
@@ -104,11 +107,13 @@ func TestPatchingAReservation(t *testing.T) {
 	}
 	d.Patch(d.path, map[string]any{"fields": map[string]any{"nr": 7}}).WantError(fault.ErrInvalid)
 	for _, name := range []string{"", "a\nb", "a\x1bb", "a\u0085b", strings.Repeat("n", 256)} { // names are strings too
-		if got := d.Patch(d.path, map[string]any{"fields": map[string]any{name: "7"}}).WantError(fault.ErrInvalid).Details(); !strings.HasPrefix(got, "fields: ") {
+		if got := d.Patch(d.path, map[string]any{"fields": map[string]any{name: "7"}}).WantError(fault.ErrInvalid).Details(); !strings.HasPrefix(
+			got, "fields: ") {
 			t.Errorf("field %q: %s", name, got)
 		}
 	}
-	d.Patch(d.path, map[string]any{"recipients": []any{map[string]any{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}).WantError(fault.ErrInvalid)
+	d.Patch(d.path, map[string]any{"recipients": []any{
+		map[string]any{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}).WantError(fault.ErrInvalid)
 	if got := d.Get(d.path); got.String("subject") != "Plans" {
 		t.Errorf("a refused change was stored: %s", got.Body)
 	}
@@ -124,15 +129,19 @@ func TestMergePatch(t *testing.T) {
 	s, ann := newMailbox(t)
 	s.SendUndocumented() // null as the name of a recipient
 	made := ann.Post(s.Transfer+"/reservations", map[string]any{
-		"subject": "Plans", "message": "Hello", "ttl": 1, "priority": 2, "protection": "password", "password": "opensesame", "deliveryNotification": true,
-		"recipients": []any{map[string]any{"email": "bob@example.com", "destinationType": "to", "name": nil}}, "fields": map[string]any{"a": "1", "b": "2"},
+		"subject": "Plans", "message": "Hello", "ttl": 1, "priority": 2, "protection": "password", "password": "opensesame",
+		"deliveryNotification": true,
+		"recipients":           []any{map[string]any{"email": "bob@example.com", "destinationType": "to", "name": nil}},
+		"fields":               map[string]any{"a": "1", "b": "2"},
 	}).Want(http.StatusCreated)
 	path := s.Transfer + "/reservations/" + made.String("uid")
 	all := map[string]any{
-		"subject": nil, "message": nil, "anonSender": nil, "anonEmail": nil, "recipients": nil, "deliveryNotification": nil, "ttl": nil, "priority": nil,
+		"subject": nil, "message": nil, "anonSender": nil, "anonEmail": nil, "recipients": nil, "deliveryNotification": nil, "ttl": nil,
+		"priority":   nil,
 		"protection": nil, "password": nil, "fields": nil,
 	}
-	if got := ann.Patch(path, all).Want(http.StatusOK); got.String("subject") != "Plans" || got.Number("priority") != 2 || got.Number("ttl") != 1 || got.String("type") != "p2p" {
+	if got := ann.Patch(path, all).Want(http.StatusOK); got.String("subject") != "Plans" || got.Number("priority") != 2 ||
+		got.Number("ttl") != 1 || got.String("type") != "p2p" {
 		t.Errorf("null in application/json changed %s", got.Body)
 	}
 	merge := ann.With("Content-Type", "application/merge-patch+json")
@@ -140,7 +149,8 @@ func TestMergePatch(t *testing.T) {
 	if got.String("fields.a") != "1" || got.Value("fields.b") != nil || got.String("fields.c") != "3" {
 		t.Errorf("merged fields: %s", got.Body)
 	}
-	if got := ann.Patch(path, map[string]any{"fields": map[string]any{"b": nil, "c": "4"}}).Want(http.StatusOK); got.Value("fields.a") != nil || got.String("fields.c") != "4" {
+	if got := ann.Patch(path, map[string]any{"fields": map[string]any{"b": nil, "c": "4"}}).Want(http.StatusOK); got.Value(
+		"fields.a") != nil || got.String("fields.c") != "4" {
 		t.Errorf("replaced fields: %s", got.Body)
 	}
 	merge.Patch(path, map[string]any{"password": nil}).WantError(fault.ErrInvalid)
@@ -154,12 +164,14 @@ func TestMergePatch(t *testing.T) {
 			t.Errorf("%s is still there: %s", member, got.Body)
 		}
 	}
-	if got.Number("ttl") != 7 || got.String("protection") != "none" || got.Value("deliveryNotification") != false || got.String("type") != "drop" {
+	if got.Number("ttl") != 7 || got.String("protection") != "none" || got.Value("deliveryNotification") != false ||
+		got.String("type") != "drop" {
 		t.Errorf("not the defaults: %s", got.Body)
 	}
 	d := reserve(s)
 	fixed := d.With("Content-Type", "application/merge-patch+json")
-	fixed.Patch(d.path, map[string]any{"priority": nil, "ttl": nil, "password": nil, "protection": nil, "deliveryNotification": nil}).Want(http.StatusOK)
+	fixed.Patch(d.path, map[string]any{"priority": nil, "ttl": nil, "password": nil, "protection": nil, "deliveryNotification": nil}).Want(
+		http.StatusOK)
 	fixed.Patch(d.path, map[string]any{"recipients": nil}).WantError(transfer.ErrFixedMember)
 	if got := fixed.Patch(d.path, map[string]any{"anonSender": nil}).Want(http.StatusOK); got.Value("anonSender") != nil {
 		t.Errorf("the sender is still there: %s", got.Body)
@@ -184,7 +196,8 @@ func TestConfirmConditions(t *testing.T) {
 			t.Errorf("details %q lack %q", r.Details(), missing)
 		}
 	}
-	d.Patch(d.path, map[string]any{"anonSender": "Sam", "anonEmail": "Sam@Example.com", "fields": map[string]any{"nr": "12"}}).Want(http.StatusOK)
+	d.Patch(d.path, map[string]any{"anonSender": "Sam", "anonEmail": "Sam@Example.com", "fields": map[string]any{"nr": "12"}}).Want(
+		http.StatusOK)
 	d.Put(content, "abc").Want(http.StatusOK)
 	done := d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
 	if done.String("sender.email") != "sam@example.com" || done.String("fields.nr") != "12" || done.Value("objectCount") != 2.0 {
@@ -192,7 +205,8 @@ func TestConfirmConditions(t *testing.T) {
 	}
 	uid := done.String("uid")
 	for _, again := range []*testkit.Response{
-		d.Post(d.path+"/confirm", nil), d.Patch(d.path, map[string]any{}), d.Delete(d.path), d.Put(content, "abc"), d.Delete(d.path + "/objects/a"),
+		d.Post(d.path+"/confirm", nil), d.Patch(d.path, map[string]any{}), d.Delete(d.path), d.Put(content, "abc"),
+		d.Delete(d.path + "/objects/a"),
 		d.Post(d.path+"/objects", map[string]any{"clientId": "b", "name": "b", "intendedSize": 1}),
 	} {
 		again.WantError(transfer.ErrConfirmed)

@@ -44,7 +44,8 @@ func (h *Handler) resumableRoutes(uploader token.Auth) []httpapi.Route {
 		return httpapi.Route{Method: http.MethodOptions, Pattern: pattern, Auth: token.None, Bucket: httpapi.NoBucket, Handler: resumableOptions}
 	}
 	return []httpapi.Route{
-		options(creation), {Method: http.MethodPost, Pattern: creation, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.createUpload},
+		options(creation), {Method: http.MethodPost, Pattern: creation, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody,
+			Handler: h.createUpload},
 		options(upload), {Method: http.MethodHead, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
 		{Method: http.MethodGet, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
 		{Method: http.MethodPatch, Pattern: upload, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.patchUpload},
@@ -104,7 +105,8 @@ func interopVersion(w http.ResponseWriter, r *http.Request) int {
 
 // write returns the bytes of a request at an offset.
 func (in resumable) write(w http.ResponseWriter, r *http.Request, offset int64) (content.Write, error) {
-	p := content.Write{Offset: offset, Length: r.ContentLength, Size: in.length, Last: in.complete, BodyLength: r.ContentLength, Progressive: true}
+	p := content.Write{Offset: offset, Length: r.ContentLength, Size: in.length, Last: in.complete, BodyLength: r.ContentLength,
+		Progressive: true}
 	if in.complete && in.length >= 0 && r.ContentLength >= 0 && in.length != offset+r.ContentLength {
 		setCompleteness(w, in.version, false)
 		return p, errInconsistent
@@ -221,7 +223,8 @@ func (h *Handler) limit(w http.ResponseWriter, o transfer.Object, version int) {
 }
 
 // uploaded answers a request with content whose bytes are held: with the status complete when they were the last ones.
-func (h *Handler) uploaded(w http.ResponseWriter, r *http.Request, uid id.Reservation, o transfer.Object, in resumable, complete, partial int) error {
+func (h *Handler) uploaded(w http.ResponseWriter, r *http.Request, uid id.Reservation, o transfer.Object, in resumable, complete,
+	partial int) error {
 	setCompleteness(w, in.version, in.complete || o.Complete()) // as the next HEAD says
 	w.Header().Set("Upload-Offset", strconv.FormatInt(o.Held, 10))
 	if in.complete {

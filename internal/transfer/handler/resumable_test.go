@@ -116,7 +116,8 @@ func TestResumableWithoutInterimAnswers(t *testing.T) {
 	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(200_000)
-	begin := d.with("Upload-Complete", "?0").with("Upload-Length", "200000").with("Content-Disposition", `inline; filename="x.bin"; filename*=UTF-8''%C3%A4.bin`)
+	begin := d.with("Upload-Complete", "?0").with("Upload-Length", "200000").with("Content-Disposition",
+		`inline; filename="x.bin"; filename*=UTF-8''%C3%A4.bin`)
 	made := begin.Post(d.path+"/uploads", nil).Want(http.StatusCreated)
 	at := strings.TrimPrefix(made.Header.Get("Location"), s.URL)
 	if !strings.Contains(made.Header.Get("Upload-Limit"), "max-size=200000") || made.Header.Get("Upload-Complete") != "?0" {
@@ -153,15 +154,18 @@ func TestResumableProblems(t *testing.T) {
 	made := d.resumable(false).Post(d.path+"/uploads", "hello").Want(http.StatusCreated)
 	at := strings.TrimPrefix(made.Header.Get("Location"), s.URL)
 	mismatch := d.append(3, false).Patch(at, "x").WantError(fault.ErrOffset)
-	if mismatch.Header.Get("Content-Type") != "application/problem+json" || mismatch.Value("expected-offset") != 5.0 || mismatch.Value("provided-offset") != 3.0 ||
-		mismatch.String("type") != "https://iana.org/assignments/http-problem-types#mismatching-upload-offset" || mismatch.Value("status") != 409.0 {
+	if mismatch.Header.Get("Content-Type") != "application/problem+json" || mismatch.Value("expected-offset") != 5.0 ||
+		mismatch.Value("provided-offset") != 3.0 ||
+		mismatch.String("type") != "https://iana.org/assignments/http-problem-types#mismatching-upload-offset" ||
+		mismatch.Value("status") != 409.0 {
 		t.Errorf("%v %s", mismatch.Header, mismatch.Body)
 	}
 	if mismatch.Header.Get("Upload-Complete") != "?0" {
 		t.Errorf("%v", mismatch.Header)
 	}
 	inconsistent := d.append(5, true).With("Upload-Length", "9").Patch(at, "x").WantError(fault.ErrInvalid)
-	if inconsistent.String("type") != "https://iana.org/assignments/http-problem-types#inconsistent-upload-length" || inconsistent.Header.Get("Upload-Complete") != "?0" {
+	if inconsistent.String("type") != "https://iana.org/assignments/http-problem-types#inconsistent-upload-length" ||
+		inconsistent.Header.Get("Upload-Complete") != "?0" {
 		t.Errorf("%s", inconsistent.Body)
 	}
 	d.resumable(false).With("Upload-Offset", "5").Patch(at, "x").WantError(fault.ErrUnsupported)
@@ -173,16 +177,19 @@ func TestResumableProblems(t *testing.T) {
 	if large.Header.Get("Upload-Limit") != "max-size=1000000" {
 		t.Errorf("%v", large.Header)
 	}
-	if r := d.resumable(false).With("Upload-Length", "1000001").Post(d.path+"/uploads", nil).WantError(fault.ErrTooLarge); r.Header.Get("Upload-Limit") != "max-size=1000000" {
+	if r := d.resumable(false).With("Upload-Length", "1000001").Post(d.path+"/uploads",
+		nil).WantError(fault.ErrTooLarge); r.Header.Get("Upload-Limit") != "max-size=1000000" {
 		t.Errorf("%v", r.Header)
 	}
 	d.Post(d.path+"/uploads", nil).WantError(fault.ErrInvalid) // no Upload-Complete
 	d.resumable(true).With("Repr-Digest", reprDigest(nil)).Post(d.path+"/uploads", "hello").WantError(transfer.ErrDigest)
 	d.append(5, false).With("Content-Digest", reprDigest(nil)).Patch(at, "x").WantError(transfer.ErrDigest)
 	d.append(5, false).With("Upload-Length", "7").Patch(at, "6").Want(http.StatusNoContent)
-	d.append(6, false).Patch(at, struct{ io.Reader }{strings.NewReader("78")}).WantError(fault.ErrInvalid) // longer than its length: invalid from now on
+	// longer than its length: invalid from now on
+	d.append(6, false).Patch(at, struct{ io.Reader }{strings.NewReader("78")}).WantError(fault.ErrInvalid)
 	d.Head(at).Want(http.StatusNotFound)
-	announced := strings.TrimPrefix(d.resumable(false).With("Upload-Length", "7").Post(d.path+"/uploads", "hello").Want(http.StatusCreated).Header.Get("Location"), s.URL)
+	announced := strings.TrimPrefix(d.resumable(false).With("Upload-Length", "7").Post(d.path+"/uploads",
+		"hello").Want(http.StatusCreated).Header.Get("Location"), s.URL)
 	d.append(5, true).Patch(announced, "678").WantError(fault.ErrInvalid)
 	d.Head(announced).Want(http.StatusNotFound)
 	filled := d.resumable(false).With("Upload-Length", "5").Post(d.path+"/uploads", "hello").Want(http.StatusCreated)
@@ -190,7 +197,9 @@ func TestResumableProblems(t *testing.T) {
 		t.Errorf("an upload that is full answers %v", filled.Header)
 	}
 	d.Delete(strings.TrimPrefix(filled.Header.Get("Location"), s.URL)).Want(http.StatusNoContent)
-	if got := s.Stranger().Do(http.MethodOptions, d.path+"/uploads", nil).Want(http.StatusNoContent); got.Header.Get("Accept-Patch") != "application/partial-upload" || got.Header.Get("Upload-Limit") != "min-size=0" {
+	if got := s.Stranger().Do(http.MethodOptions, d.path+"/uploads",
+		nil).Want(http.StatusNoContent); got.Header.Get("Accept-Patch") != "application/partial-upload" ||
+		got.Header.Get("Upload-Limit") != "min-size=0" {
 		t.Errorf("%v", got.Header)
 	}
 	if n := len(d.Get(d.path).Value("objects").([]any)); n != 0 {
@@ -215,7 +224,8 @@ func TestResumablePut(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	d.append(5, true).Patch(at, "56789").Want(http.StatusOK)
-	if done := d.resumable(true).Put(content, "abcdefghij").Want(http.StatusOK); done.Header.Get("Upload-Complete") != "?1" || done.String("clientId") != "a" {
+	if done := d.resumable(true).Put(content, "abcdefghij").Want(http.StatusOK); done.Header.Get("Upload-Complete") != "?1" ||
+		done.String("clientId") != "a" {
 		t.Errorf("%v %s", done.Header, done.Body)
 	}
 	d.confirm()
@@ -244,7 +254,8 @@ func TestProtocolsMix(t *testing.T) {
 	uid := d.confirm()
 	for i := range 2 {
 		seen := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
-		got := ann.Get(s.Transfer + "/transfers/" + uid + "/objects/" + seen.String(fmt.Sprintf("objects.%d.uid", i)) + "/content").Want(http.StatusOK)
+		got := ann.Get(s.Transfer + "/transfers/" + uid + "/objects/" + seen.String(fmt.Sprintf("objects.%d.uid", i)) + "/content").Want(
+			http.StatusOK)
 		if !bytes.Equal(got.Body, data) {
 			t.Errorf("file %d differs", i)
 		}

@@ -69,7 +69,8 @@ func TestPreviews(t *testing.T) {
 		t.Errorf("%q", got.Body)
 	}
 	seen := ann.Get(one).Want(http.StatusOK)
-	if seen.String("state") != "accessed" || seen.String("recipients.0.accessedAt") == "" || seen.Value("recipients.0.downloads") != nil || seen.Value("objects.0.downloads") != 0.0 {
+	if seen.String("state") != "accessed" || seen.String("recipients.0.accessedAt") == "" || seen.Value("recipients.0.downloads") != nil ||
+		seen.Value("objects.0.downloads") != 0.0 {
 		t.Errorf("after a preview: %s", seen.Body)
 	}
 	ben.Get(file).Want(http.StatusOK)

@@ -68,7 +68,8 @@ func TestAttackUploadsInAForeignName(t *testing.T) {
 	refused()
 	d.Post(d.path+"/verify", object{"code": "000000"}).WantError(transfer.ErrSenderCode) // none was mailed
 	other.Post(other.path+"/code", nil).Want(http.StatusNoContent)
-	d.Post(d.path+"/verify", object{"code": senderCode(s, "mallory@example.org", 1)}).WantError(transfer.ErrSenderCode) // another reservation's
+	// another reservation's
+	d.Post(d.path+"/verify", object{"code": senderCode(s, "mallory@example.org", 1)}).WantError(transfer.ErrSenderCode)
 
 	d.Post(d.path+"/code", nil).Want(http.StatusNoContent)
 	early := senderCode(s, "mallory@example.org", 2)
@@ -171,13 +172,16 @@ func TestCodesAreNotStored(t *testing.T) {
 	d.Post(d.path+"/code", nil).Want(http.StatusNoContent)
 	deliver(ann, object{"message": "Hello.", "protection": "recipientAuthentication", "recipients": []object{to("bob@example.org")}})
 	s.Stranger().Post(linkTo(s, "bob@example.org")+"/code", nil).Want(http.StatusNoContent)
-	for table, code := range map[string]string{"sender_codes": senderCode(s, "sam@example.org", 1), "deliveries": mailedCode(s, "bob@example.org", "access code", 1)} {
+	for table, code := range map[string]string{"sender_codes": senderCode(s, "sam@example.org", 1),
+		"deliveries": mailedCode(s, "bob@example.org", "access code", 1)} {
 		var hash []byte
 		var row string
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT code_hash, x::text FROM transfer.`+table+` x WHERE code_hash IS NOT NULL`).Scan(&hash, &row); err != nil {
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT code_hash, x::text FROM transfer.`+table+` x WHERE code_hash IS NOT NULL`).Scan(
+			&hash, &row); err != nil {
 			t.Fatal(err)
 		}
-		if plain := sha256.Sum256([]byte(code)); len(hash) != sha256.Size || bytes.Equal(hash, plain[:]) || strings.Contains(row, code) && !strings.Contains(fmt.Sprintf("%x", hash), code) {
+		if plain := sha256.Sum256([]byte(code)); len(hash) != sha256.Size || bytes.Equal(hash, plain[:]) || strings.Contains(row, code) &&
+			!strings.Contains(fmt.Sprintf("%x", hash), code) {
 			t.Errorf("%s holds %s for the code %s", table, row, code)
 		}
 	}
@@ -211,7 +215,8 @@ func TestSenderCodes(t *testing.T) {
 	if made.Value("senderVerified") != true {
 		t.Errorf("%s", made.Body)
 	}
-	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")), path: s.Transfer + "/reservations/" + made.String("uid")}
+	d := draft{Person: s.Stranger().As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")),
+		path: s.Transfer + "/reservations/" + made.String("uid")}
 	d.Post(d.path+"/code", nil).WantError(transfer.ErrNoCode)
 	d.confirm()
 
@@ -219,7 +224,8 @@ func TestSenderCodes(t *testing.T) {
 	if nameless.Value("senderVerified") != false {
 		t.Errorf("%s", nameless.Body)
 	}
-	n := draft{Person: s.Stranger().As(strings.TrimPrefix(nameless.Header.Get("Authorization"), "Bearer ")), path: s.Transfer + "/reservations/" + nameless.String("uid")}
+	n := draft{Person: s.Stranger().As(strings.TrimPrefix(nameless.Header.Get("Authorization"), "Bearer ")),
+		path: s.Transfer + "/reservations/" + nameless.String("uid")}
 	n.Post(n.path+"/code", nil).WantError(fault.ErrInvalid)
 	n.Post(n.path+"/verify", object{"code": 7}).WantError(fault.ErrInvalid)
 	ann.Post(n.path+"/code", nil).WantError(token.ErrKind)

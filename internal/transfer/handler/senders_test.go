@@ -47,17 +47,22 @@ func TestSendingToRecipients(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	s.SignUpUnconfirmed("cid@example.com") // has not verified the address
 	d, made := begin(ann, object{
-		"subject": "Plans", "message": "Both sheets.", "deliveryNotification": true, "ttl": 14, "priority": 2, "uid": "ignored", "type": "drop", "objects": []any{},
+		"subject": "Plans", "message": "Both sheets.", "deliveryNotification": true, "ttl": 14, "priority": 2, "uid": "ignored", "type": "drop",
+		"objects": []any{},
 		"recipients": []object{
-			{"email": "Bob@Example.com", "name": "Bobby", "destinationType": "to"}, {"email": "cid@example.com", "destinationType": "cc", "uid": uidOf(ann)},
+			{"email": "Bob@Example.com", "name": "Bobby", "destinationType": "to"},
+			{"email": "cid@example.com", "destinationType": "cc", "uid": uidOf(ann)},
 			{"email": "dan@example.org", "name": "Dan", "destinationType": "bcc"},
 		},
 	})
-	if made.Header.Get("Location") != s.URL+d.path || made.String("type") != "p2p" || made.Value("ttl") != 14.0 || made.Value("priority") != 2.0 ||
-		made.String("protection") != "none" || made.Value("maxRecipients") != 100.0 || made.Value("maxFiles") != 10_000.0 || made.Value("deliveryNotification") != true {
+	if made.Header.Get("Location") != s.URL+d.path || made.String("type") != "p2p" || made.Value("ttl") != 14.0 ||
+		made.Value("priority") != 2.0 ||
+		made.String("protection") != "none" || made.Value("maxRecipients") != 100.0 || made.Value("maxFiles") != 10_000.0 ||
+		made.Value("deliveryNotification") != true {
 		t.Errorf("%s %s", made.Header.Get("Location"), made.Body)
 	}
-	if made.String("recipients.0.uid") != uidOf(bob) || made.String("recipients.0.email") != "bob@example.com" || made.Value("recipients.1.uid") != nil || made.Value("recipients.2.uid") != nil {
+	if made.String("recipients.0.uid") != uidOf(bob) || made.String("recipients.0.email") != "bob@example.com" ||
+		made.Value("recipients.1.uid") != nil || made.Value("recipients.2.uid") != nil {
 		t.Errorf("uids of recipients: %s", made.Body)
 	}
 	bob.Get(d.path).WantError(transfer.ErrNotFound)
@@ -66,11 +71,13 @@ func TestSendingToRecipients(t *testing.T) {
 	ann.Put(d.path+"/objects/a/content", []byte("HELLO")).Want(http.StatusOK)
 	dan := s.SignUp("dan@example.org") // signed up after the transfer
 	done := ann.Post(d.path+"/confirm", nil).Want(http.StatusOK)
-	if done.String("type") != "p2p" || len(done.Value("recipients").([]any)) != 3 || done.String("recipients.2.uid") != uidOf(dan) || done.String("sender.uid") != uidOf(ann) {
+	if done.String("type") != "p2p" || len(done.Value("recipients").([]any)) != 3 || done.String("recipients.2.uid") != uidOf(dan) ||
+		done.String("sender.uid") != uidOf(ann) {
 		t.Errorf("%s", done.Body)
 	}
 	keys := map[string]string{linkKey(t, s, done.String("link")): "link"}
-	for address, other := range map[string][]string{"bob@example.com": {"dan@", "cid@"}, "cid@example.com": {"dan@", "bob@"}, "dan@example.org": {"bob@", "cid@"}} {
+	for address, other := range map[string][]string{"bob@example.com": {"dan@", "cid@"}, "cid@example.com": {"dan@", "bob@"},
+		"dan@example.org": {"bob@", "cid@"}} {
 		m := s.Mail.Wait(t, address, "/t/", 1)
 		keys[linkKey(t, s, m.Link(t, "/t/"))] = address
 		for _, o := range other {
@@ -86,7 +93,8 @@ func TestSendingToRecipients(t *testing.T) {
 		t.Errorf("keys are shared: %v", keys)
 	}
 	path := s.Transfer + "/transfers/" + done.String("uid")
-	if got := bob.Get(path).Want(http.StatusOK); len(got.Value("recipients").([]any)) != 2 || got.Value("link") != nil || strings.Contains(string(got.Body), "dan@") {
+	if got := bob.Get(path).Want(http.StatusOK); len(got.Value("recipients").([]any)) != 2 || got.Value("link") != nil ||
+		strings.Contains(string(got.Body), "dan@") {
 		t.Errorf("bob sees %s", got.Body)
 	}
 	dan.Get(path).Want(http.StatusOK)
@@ -187,10 +195,14 @@ func TestTermsOfAReservation(t *testing.T) {
 		{object{"recipients": []object{{"email": "a@example.com"}}}, fault.ErrInvalid, "recipients[0].destinationType: is required"},
 		{object{"recipients": []object{{"destinationType": "to"}}}, fault.ErrInvalid, "recipients[0].email: is required"},
 		{object{"recipients": []object{to("nobody")}}, fault.ErrInvalid, "recipients[0].email: is not"},
-		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "link"}}}, fault.ErrInvalid, "recipients[0].destinationType: must be"},
-		{object{"recipients": []object{to("a@example.com"), {"email": "A@example.com", "destinationType": "bcc"}}}, fault.ErrInvalid, "recipients[1].email: is given twice"},
-		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}, fault.ErrInvalid, "recipients[0].phone"},
-		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "to", "name": strings.Repeat("x", 256)}}}, fault.ErrInvalid, "recipients[0].name"},
+		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "link"}}}, fault.ErrInvalid,
+			"recipients[0].destinationType: must be"},
+		{object{"recipients": []object{to("a@example.com"), {"email": "A@example.com", "destinationType": "bcc"}}}, fault.ErrInvalid,
+			"recipients[1].email: is given twice"},
+		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "to", "phone": "1"}}}, fault.ErrInvalid,
+			"recipients[0].phone"},
+		{object{"recipients": []object{{"email": "a@example.com", "destinationType": "to", "name": strings.Repeat("x", 256)}}}, fault.ErrInvalid,
+			"recipients[0].name"},
 		{object{"recipients": "bob"}, fault.ErrInvalid, "recipients"},
 		{object{"deliveryNotification": "yes"}, fault.ErrInvalid, "deliveryNotification"},
 		{object{"subject": strings.Repeat("x", 256)}, fault.ErrInvalid, "subject"},
@@ -208,7 +220,8 @@ func TestTermsOfAReservation(t *testing.T) {
 	if got := ann.Get(d.path); got.String("subject") != "kept" || got.Value("ttl") != 7.0 {
 		t.Errorf("a refused change was stored: %s", got.Body)
 	}
-	all := ann.Post(s.Transfer+"/reservations", object{"priority": 9, "protection": "x", "recipients": []object{to("x")}}).Want(http.StatusBadRequest)
+	all := ann.Post(s.Transfer+"/reservations", object{"priority": 9, "protection": "x", "recipients": []object{to("x")}}).Want(
+		http.StatusBadRequest)
 	if strings.Count(all.Details(), "\n") != 2 {
 		t.Errorf("details %q", all.Details())
 	}
@@ -218,21 +231,26 @@ func TestPatchingOnesOwnReservation(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	d, _ := begin(ann, object{"recipients": []object{to("bob@example.org")}, "protection": "password", "password": strings.Repeat("é", 36), "priority": 1})
+	d, _ := begin(ann, object{"recipients": []object{to("bob@example.org")}, "protection": "password", "password": strings.Repeat("é", 36),
+		"priority": 1})
 	read := d.Get(d.path).Want(http.StatusOK)
 	if read.Value("password") != nil {
 		t.Errorf("the password comes back: %s", read.Body)
 	}
-	if again := d.With("Content-Type", "application/json").Patch(d.path, read.Body).Want(http.StatusOK); string(again.Body) != string(read.Body) {
+	if again := d.With("Content-Type", "application/json").Patch(d.path,
+		read.Body).Want(http.StatusOK); string(again.Body) != string(read.Body) {
 		t.Errorf("sent back, it became %s", again.Body)
 	}
 	d.Patch(d.path, object{"ttl": nil, "recipients": nil, "password": nil}).Want(http.StatusOK)
 	drop := d.Patch(d.path, object{"recipients": []object{}, "fields": object{"nr": "7"}, "deliveryNotification": true}).Want(http.StatusOK)
-	if drop.String("type") != "drop" || drop.Value("priority") != 1.0 || drop.String("fields.nr") != "7" || drop.Value("deliveryNotification") != true {
+	if drop.String("type") != "drop" || drop.Value("priority") != 1.0 || drop.String("fields.nr") != "7" ||
+		drop.Value("deliveryNotification") != true {
 		t.Errorf("%s", drop.Body)
 	}
-	p2p := d.Patch(d.path, object{"recipients": []object{to("cid@example.org"), {"email": "ann@example.com", "destinationType": "cc"}}, "ttl": 30}).Want(http.StatusOK)
-	if p2p.String("type") != "p2p" || p2p.String("recipients.0.email") != "cid@example.org" || p2p.String("recipients.1.uid") != uidOf(ann) || p2p.Value("ttl") != 30.0 {
+	p2p := d.Patch(d.path, object{"recipients": []object{to("cid@example.org"), {"email": "ann@example.com", "destinationType": "cc"}},
+		"ttl": 30}).Want(http.StatusOK)
+	if p2p.String("type") != "p2p" || p2p.String("recipients.0.email") != "cid@example.org" || p2p.String("recipients.1.uid") != uidOf(ann) ||
+		p2p.Value("ttl") != 30.0 {
 		t.Errorf("%s", p2p.Body)
 	}
 	if got := d.Get(d.path); string(got.Body) != string(p2p.Body) {
@@ -274,14 +292,16 @@ func TestSendingNeedsRoleAndVolume(t *testing.T) {
 	begin(ann, nil)
 	acme.join(ann, bob)
 	bob.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrRoleMissing)
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, identity.LimitsChange{NewTransferReceiversLimit: identity.To(2)}); err != nil {
+	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid,
+		identity.LimitsChange{NewTransferReceiversLimit: identity.To(2)}); err != nil {
 		t.Fatal(err)
 	}
 	_, made := begin(ann, object{"recipients": []object{to("a@example.org"), to("b@example.org")}})
 	if made.Value("maxRecipients") != 2.0 {
 		t.Errorf("maxRecipients %v", made.Value("maxRecipients"))
 	}
-	ann.Post(s.Transfer+"/reservations", object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(transfer.ErrTooManyRecipients)
+	ann.Post(s.Transfer+"/reservations",
+		object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(transfer.ErrTooManyRecipients)
 	limit := func(c identity.LimitsChange) {
 		t.Helper()
 		if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid, c); err != nil {
@@ -322,7 +342,8 @@ func TestOpenReservationsOnAMailbox(t *testing.T) {
 	sent := reserve(s)
 	sent.confirm()
 	list := ann.Get(path).Want(http.StatusOK)
-	if len(list.Value("reservations").([]any)) != 2 || list.String("reservations.0.uid") != other.uid || list.String("reservations.1.uid") != d.uid ||
+	if len(list.Value("reservations").([]any)) != 2 || list.String("reservations.0.uid") != other.uid ||
+		list.String("reservations.1.uid") != d.uid ||
 		list.Value("reservations.1.bytes") != 5.0 || list.String("reservations.1.anonEmail") != "sam@example.com" {
 		t.Errorf("%s", list.Body)
 	}

@@ -63,8 +63,9 @@ type checkResponse struct {
 
 func checkFrom(c transfer.StorageCheck) checkResponse {
 	return checkResponse{
-		UID: c.UID, State: c.State, Started: httpapi.Time(c.StartedAt), Finished: httpapi.TimeOrNil(c.FinishedAt), Total: c.Total, Objects: c.Objects,
-		Bytes: c.Bytes, Findings: c.Findings, SweepOff: c.SweepOff, Problems: append([]transfer.StorageProblem{}, c.Problems...),
+		UID: c.UID, State: c.State, Started: httpapi.Time(c.StartedAt), Finished: httpapi.TimeOrNil(c.FinishedAt), Total: c.Total,
+		Objects: c.Objects,
+		Bytes:   c.Bytes, Findings: c.Findings, SweepOff: c.SweepOff, Problems: append([]transfer.StorageProblem{}, c.Problems...),
 	}
 }
 
@@ -86,8 +87,9 @@ func (h *Storage) get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := storageResponse{
-		Objects: size.Objects, Bytes: size.Bytes, Encryption: h.encrypted, EncryptedObjects: size.EncryptedObjects, EncryptedBytes: size.EncryptedBytes,
-		SweepOff: off, Checks: make([]checkResponse, len(checks)),
+		Objects: size.Objects, Bytes: size.Bytes, Encryption: h.encrypted, EncryptedObjects: size.EncryptedObjects,
+		EncryptedBytes: size.EncryptedBytes,
+		SweepOff:       off, Checks: make([]checkResponse, len(checks)),
 	}
 	for i, c := range checks {
 		answer.Checks[i] = checkFrom(c)

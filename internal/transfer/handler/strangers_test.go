@@ -74,7 +74,8 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 // a new transfer. One with bytes does.
 func TestUnusedReservationsReturnTheirToken(t *testing.T) {
 	t.Parallel()
-	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"), testkit.Constants(func(c *config.Constants) { c.ReservationLifetime = time.Hour }))...)
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "4,1/8760h"),
+		testkit.Constants(func(c *config.Constants) { c.ReservationLifetime = time.Hour }))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	post := func() (draft, *testkit.Response) {
 		got := strangerAt(s, "192.0.2.1").Post(public, map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com"})
@@ -139,7 +140,8 @@ func crowd(s *testkit.Server, mailboxes ...string) {
 // client network.
 func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 	t.Parallel()
-	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"),
+		testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_SHARE", "58"), testkit.Constants(func(c *config.Constants) { c.StrangerMaxFiles = 2 }))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	crowd(s, public)
@@ -161,7 +163,8 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 // have limits that parallel requests do not exceed.
 func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	t.Parallel()
-	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
+	s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"),
+		testkit.Env("CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS", "7"),
 		testkit.Env("CONSIGN_STRANGER_SHARE", "58"))...)
 	crowd(s, s.Transfer+"/public/mailbox/ann", s.Transfer+"/public/mailbox/bob")
 	eve := s.Transfer + "/public/mailbox/eve" // belongs to nobody's organization

@@ -40,7 +40,8 @@ type limitChange struct {
 
 // domain returns the change. Removed members are no limit.
 func (in limitChange) domain(removed []string) service.LimitChange {
-	c := service.LimitChange{MaxDownloads: in.MaxDownloads, MaxTotalDownloads: in.MaxTotalDownloads, DeleteAfterDownload: in.DeleteAfterDownload}
+	c := service.LimitChange{MaxDownloads: in.MaxDownloads, MaxTotalDownloads: in.MaxTotalDownloads,
+		DeleteAfterDownload: in.DeleteAfterDownload}
 	for _, member := range removed {
 		switch member {
 		case "maxDownloads":
@@ -55,10 +56,11 @@ func (in limitChange) domain(removed []string) service.LimitChange {
 }
 
 func (in transferChangeRequest) domain() service.TransferChange {
-	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding, Received: service.ReceivedChange{Read: in.Read, Pinned: in.Pinned, Notes: in.Notes}, Metadata: transfer.Metadata{
-		BasicMetadata: transfer.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
-		DeliveryNotification: in.DeliveryNotification,
-	}}
+	return service.TransferChange{ExpiresAt: (*time.Time)(in.ExpiresAt), RemindBefore: in.RemindBefore, Forwarding: in.Forwarding,
+		Received: service.ReceivedChange{Read: in.Read, Pinned: in.Pinned, Notes: in.Notes}, Metadata: transfer.Metadata{
+			BasicMetadata: transfer.BasicMetadata{Subject: in.Subject}, TTL: in.TTL, Protection: in.Protection, Password: in.Password,
+			DeliveryNotification: in.DeliveryNotification,
+		}}
 }
 
 // patchTransfer handles PATCH /transfers/{uid}.

@@ -26,7 +26,8 @@ func storedBytes(t *testing.T, s *testkit.Server) (booked, kept int) {
 	t.Helper()
 	return count(t, s, `SELECT coalesce(sum(bytes), 0)::int FROM transfer.stored_volumes`),
 		count(t, s, `SELECT coalesce((SELECT sum(held + metadata) FROM transfer.objects WHERE name IS NOT NULL), 0)::int
-			+ coalesce((SELECT sum(metadata) FROM transfer.reservations r JOIN transfer.transfers t ON t.reservation = r.uid WHERE t.ended_at IS NULL), 0)::int`)
+			+ coalesce((SELECT sum(metadata) FROM transfer.reservations r JOIN transfer.transfers t ON t.reservation = r.uid
+				WHERE t.ended_at IS NULL), 0)::int`)
 }
 
 func wantBooked(t *testing.T, s *testkit.Server) {
@@ -40,9 +41,11 @@ func TestExtending(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
-	x := deliver(ann, object{"subject": "Plans", "message": "Both.", "recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "message": "Both.", "recipients": []object{to("bob@example.com")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.com")
-	if got := ann.Patch(x.path, object{"ttl": 14}).Want(http.StatusOK); got.String("expiresAt") != days(s, 14) || got.String("state") != "delivered" || got.Value("extendableUntil") != nil {
+	if got := ann.Patch(x.path, object{"ttl": 14}).Want(http.StatusOK); got.String("expiresAt") != days(s, 14) ||
+		got.String("state") != "delivered" || got.Value("extendableUntil") != nil {
 		t.Errorf("%s", got.Body)
 	}
 	if got := ann.Patch(x.path, object{"expiresAt": days(s, 2)}).Want(http.StatusOK); got.String("expiresAt") != days(s, 2) {
@@ -58,26 +61,31 @@ func TestExtending(t *testing.T) {
 	run(t, s, service.ExpireTransfersJob)
 	s.Stranger().Get(link).WantError(transfer.ErrNotFound)
 	ann.Get(x.path + "/archive").WantError(transfer.ErrNotFound)
-	if got := ann.Get(x.path).Want(http.StatusOK); got.String("state") != "expired" || got.String("extendableUntil") != days(s, 7) || got.String("subject") != "Plans" || got.String("objects.0.name") != "plan.pdf" || got.Value("link") != nil {
+	if got := ann.Get(x.path).Want(http.StatusOK); got.String("state") != "expired" || got.String("extendableUntil") != days(s, 7) ||
+		got.String("subject") != "Plans" || got.String("objects.0.name") != "plan.pdf" || got.Value("link") != nil {
 		t.Errorf("%s", got.Body)
 	}
 	for _, path := range []string{x.path, s.Transfer + "/transfers"} {
 		got := bob.Get(path).Want(http.StatusOK)
-		if body := string(got.Body); !strings.Contains(body, `"state":"expired"`) || strings.Contains(body, "Plans") || strings.Contains(body, "Both.") || strings.Contains(body, "plan.pdf") || strings.Contains(body, "extendable") || strings.Contains(body, "sha256") {
+		if body := string(got.Body); !strings.Contains(body, `"state":"expired"`) || strings.Contains(body, "Plans") ||
+			strings.Contains(body, "Both.") || strings.Contains(body, "plan.pdf") || strings.Contains(body, "extendable") ||
+			strings.Contains(body, "sha256") {
 			t.Errorf("%s", body)
 		}
 	}
 	if found := bob.Get(s.Transfer + "/transfers?search=plans").Want(http.StatusOK); len(found.Value("transfers").([]any)) != 0 {
 		t.Errorf("%s", found.Body)
 	}
-	if found := ann.Get(s.Transfer + "/transfers?search=plans").Want(http.StatusOK); found.String("transfers.0.extendableUntil") != days(s, 7) {
+	if found := ann.Get(s.Transfer + "/transfers?search=plans").Want(http.StatusOK); found.String("transfers.0.extendableUntil") != days(s,
+		7) {
 		t.Errorf("%s", found.Body)
 	}
 	wantBooked(t, s)
 	s.Clock.Advance(7*24*time.Hour - time.Second)
 	ann = ann.Login()
 	run(t, s, service.ExpireTransfersJob)
-	if got := ann.Patch(x.path, object{"ttl": 1}).Want(http.StatusOK); got.String("state") != "delivered" || got.String("expiresAt") != days(s, 1) {
+	if got := ann.Patch(x.path, object{"ttl": 1}).Want(http.StatusOK); got.String("state") != "delivered" ||
+		got.String("expiresAt") != days(s, 1) {
 		t.Errorf("%s", got.Body)
 	}
 	if got := openLink(s, link, nil).Get(link + "/archive").Want(http.StatusOK); len(got.Body) == 0 {
@@ -89,7 +97,8 @@ func TestExtending(t *testing.T) {
 	run(t, s, service.ExpireTransfersJob)
 	ann.Patch(x.path, object{"ttl": 1}).WantError(transfer.ErrEnded)
 	poll.Until(t, "all bytes are purged", func() bool { return stored(t, s) == 0 })
-	if got := ann.Get(x.path).Want(http.StatusOK); got.String("state") != "expired" || got.Value("extendableUntil") != nil || got.Value("subject") != nil {
+	if got := ann.Get(x.path).Want(http.StatusOK); got.String("state") != "expired" || got.Value("extendableUntil") != nil ||
+		got.Value("subject") != nil {
 		t.Errorf("%s", got.Body)
 	}
 	if n := count(t, s, `SELECT count(*) FROM audit WHERE action = 'transfer.update'`); n != 3 {
@@ -117,7 +126,8 @@ func TestChangingATransfer(t *testing.T) {
 		}
 	}
 	wantBooked(t, s)
-	if got := merge(`{"subject": null, "ttl": null}`).Want(http.StatusOK); got.Value("subject") != nil || got.String("expiresAt") != days(s, 7) {
+	if got := merge(`{"subject": null, "ttl": null}`).Want(http.StatusOK); got.Value("subject") != nil ||
+		got.String("expiresAt") != days(s, 7) {
 		t.Errorf("%s", got.Body)
 	}
 	wantBooked(t, s)
@@ -156,7 +166,8 @@ func TestAttackOldUnlock(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"subject": "Plans", "protection": "password", "password": "leaked", "recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "protection": "password", "password": "leaked",
+		"recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.org")
 	thief := openLink(s, link, object{"password": "leaked"})
 	otk := oneTime(thief, link+"/otk", object{})

@@ -47,14 +47,18 @@ func TestAddingRecipients(t *testing.T) {
 	s := testkit.New(t)
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
-	got := ann.Post(x.path+"/recipients", object{"recipients": []object{to("bob@example.com"), {"email": "Dan@Example.org", "name": "Dan", "destinationType": "bcc"}}}).Want(http.StatusOK)
-	if got.String("recipients.1.email") != "bob@example.com" || got.String("recipients.2.email") != "dan@example.org" || got.Value("recipients.2.delivery") == nil {
+	got := ann.Post(x.path+"/recipients",
+		object{"recipients": []object{to("bob@example.com"), {"email": "Dan@Example.org", "name": "Dan", "destinationType": "bcc"}}}).Want(
+		http.StatusOK)
+	if got.String("recipients.1.email") != "bob@example.com" || got.String("recipients.2.email") != "dan@example.org" ||
+		got.Value("recipients.2.delivery") == nil {
 		t.Errorf("%s", got.Body)
 	}
 	link := linkTo(s, "dan@example.org")
 	openLink(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
 	s.Mail.Wait(t, "bob@example.com", "Plans", 1)
-	if seen := bob.Get(x.path).Want(http.StatusOK); seen.String("subject") != "Plans" || seen.Value("recipients.2") != nil || seen.Value("recipients.0.delivery") != nil || seen.Value("deliveryNotification") != nil {
+	if seen := bob.Get(x.path).Want(http.StatusOK); seen.String("subject") != "Plans" || seen.Value("recipients.2") != nil ||
+		seen.Value("recipients.0.delivery") != nil || seen.Value("deliveryNotification") != nil {
 		t.Errorf("%s", seen.Body)
 	}
 	if !hasEvent(t, bob, "TRANSFER_RECEIVED", x.uid) || !hasEvent(t, ann, "TRANSFER_UPDATED", x.uid) {
@@ -66,7 +70,8 @@ func TestAddingRecipients(t *testing.T) {
 	for _, again := range []string{"cid@example.org", "BOB@example.com"} {
 		ann.Post(x.path+"/recipients", object{"recipients": []object{to("eve@example.org"), to(again)}}).WantError(transfer.ErrRecipientTaken)
 	}
-	for _, bad := range []object{{}, {"recipients": []object{}}, {"recipients": []object{to("nobody")}}, {"recipients": []object{to("e@example.org"), to("e@example.org")}}} {
+	for _, bad := range []object{{}, {"recipients": []object{}}, {"recipients": []object{to("nobody")}},
+		{"recipients": []object{to("e@example.org"), to("e@example.org")}}} {
 		ann.Post(x.path+"/recipients", bad).WantError(fault.ErrInvalid)
 	}
 	bob.Post(x.path+"/recipients", object{"recipients": []object{to("eve@example.org")}}).WantError(transfer.ErrSenderOnly)
@@ -81,7 +86,8 @@ func TestAddingRecipients(t *testing.T) {
 	note := deliver(ann, object{"message": "Hello.", "recipients": []object{to("cid@example.org")}})
 	ann.Post(note.path+"/recipients", object{"recipients": []object{to("eve@example.org")}}).WantError(transfer.ErrMessageToMany)
 	drop := deliver(ann, object{}, [2]string{"plan.pdf", "%PDF-1.4"})
-	if got := ann.Post(drop.path+"/recipients", object{"recipients": []object{to("eve@example.org")}}).Want(http.StatusOK); got.String("type") != "p2p" || got.Value("link") == nil {
+	if got := ann.Post(drop.path+"/recipients", object{"recipients": []object{to("eve@example.org")}}).Want(http.StatusOK); got.String(
+		"type") != "p2p" || got.Value("link") == nil {
 		t.Errorf("%s", got.Body)
 	}
 	s.Clock.Advance(7 * 24 * time.Hour)
@@ -109,7 +115,8 @@ func TestParallelRecipients(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if mails := count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'bob@example.org'`); added.Load() != 1 || taken.Load() != 19 || mails != 1 {
+	if mails := count(t, s, `SELECT count(*) FROM mails WHERE recipient = 'bob@example.org'`); added.Load() != 1 || taken.Load() != 19 ||
+		mails != 1 {
 		t.Errorf("%d added, %d taken, %d mails", added.Load(), taken.Load(), mails)
 	}
 	wantBooked(t, s)
@@ -215,7 +222,8 @@ func TestReminding(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org"), to("cid@example.org")}}, [2]string{"plan.pdf", "%PDF-1.4"})
+	x := deliver(ann, object{"subject": "Plans", "recipients": []object{to("bob@example.org"), to("cid@example.org")}},
+		[2]string{"plan.pdf", "%PDF-1.4"})
 	link := linkTo(s, "bob@example.org")
 	openLink(s, link, nil).Get(link + "/archive").Want(http.StatusOK)
 	if got := ann.Post(x.path+"/remind", nil).Want(http.StatusOK); got.Value("reminded") != 1.0 {
@@ -227,7 +235,8 @@ func TestReminding(t *testing.T) {
 	if got := ann.Post(x.path+"/remind", nil).Want(http.StatusOK); got.Value("reminded") != 0.0 {
 		t.Errorf("%s", got.Body)
 	}
-	if got := ann.Patch(x.path, object{"remindBefore": 2}).Want(http.StatusOK); got.Value("remindBefore") != 2.0 || got.Value("recipients.1.remindedAt") == nil {
+	if got := ann.Patch(x.path, object{"remindBefore": 2}).Want(http.StatusOK); got.Value("remindBefore") != 2.0 ||
+		got.Value("recipients.1.remindedAt") == nil {
 		t.Errorf("%s", got.Body)
 	}
 	ann.Patch(x.path, object{"remindBefore": 366}).WantError(fault.ErrInvalid)
@@ -258,7 +267,8 @@ func TestRevokeEndsDownloads(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
-	x := deliver(ann, object{"recipients": []object{to("bob@example.org")}}, [2]string{"plan.pdf", strings.Repeat("a file that takes a while ", 2_000_000)})
+	x := deliver(ann, object{"recipients": []object{to("bob@example.org")}},
+		[2]string{"plan.pdf", strings.Repeat("a file that takes a while ", 2_000_000)})
 	link := linkTo(s, "bob@example.org")
 	resp, err := openLink(s, link, nil).Open(t.Context(), "GET", link+"/archive", nil)
 	if err != nil {

@@ -53,7 +53,8 @@ type receiverResponse struct {
 }
 
 func receiverFrom(d transfer.Delivery, managed bool) receiverResponse {
-	b := receiverResponse{recipientResponse: recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email, DestinationType: string(d.Destination)}}
+	b := receiverResponse{recipientResponse: recipientResponse{UID: uidOrEmpty(d.Person), Name: d.Name, Email: d.Email,
+		DestinationType: string(d.Destination)}}
 	if managed {
 		b.Delivery, b.AccessedAt, b.RemindedAt = d.UID.String(), httpapi.TimeOrNil(&d.AccessedAt), httpapi.TimeOrNil(&d.RemindedAt)
 		b.DownloadedAt, b.Downloads = httpapi.TimeOrNil(&d.DownloadedAt), d.Downloads
@@ -112,9 +113,11 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 	b := transferResponse{
 		UID: t.UID.String(), Type: string(t.Kind), State: string(t.State), Locked: t.Locked, Subject: t.Subject, Message: t.Message,
 		Sender:     senderFrom(t.Sender),
-		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection), Fields: t.Fields, Answers: answersFrom(t.Answers),
+		Recipients: make([]receiverResponse, len(t.Recipients)), Unmailed: t.Unmailed, Priority: t.Priority, Protection: string(t.Protection),
+		Fields: t.Fields, Answers: answersFrom(t.Answers),
 		CreatedAt: httpapi.Time(t.CreatedAt), ExpiresAt: httpapi.Time(t.ExpiresAt), AccessedAt: httpapi.TimeOrNil(&t.AccessedAt), Link: t.Link,
-		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding && (t.Managed || !t.Limited()), limitsResponse: limitsResponse(t.Limits),
+		ExtendableUntil: httpapi.TimeOrNil(&t.ExtendableUntil), Forwarding: t.Forwarding && (t.Managed || !t.Limited()),
+		limitsResponse: limitsResponse(t.Limits),
 	}
 	if t.Managed {
 		b.DeliveryNotification, b.RemindBefore = &t.Notify, t.RemindBefore
@@ -145,8 +148,9 @@ func transferFrom(t service.SeenTransfer) transferResponse {
 
 func deliveredObjectFrom(o transfer.Object) deliveredObjectResponse {
 	b := deliveredObjectResponse{
-		UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256), Downloads: o.Downloads,
-		Held: o.Withheld,
+		UID: o.UID.String(), Name: o.Name, ContentLength: o.Held, MIMEType: o.MIMEType, SHA256: hex.EncodeToString(o.SHA256),
+		Downloads: o.Downloads,
+		Held:      o.Withheld,
 	}
 	if o.Scan != nil {
 		b.MalwareStatus, b.Malware = string(o.Scan.State), malwareFrom(*o.Scan)

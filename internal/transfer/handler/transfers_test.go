@@ -20,7 +20,8 @@ func TestDownloading(t *testing.T) {
 	s, ann := newMailbox(t)
 	d := reserve(s)
 	data := random(100_000)
-	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "C:\\Pläne/\"1\"; x.bin", "intendedSize": len(data)}).Want(http.StatusCreated)
+	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "C:\\Pläne/\"1\"; x.bin", "intendedSize": len(data)}).Want(
+		http.StatusCreated)
 	d.Put(d.path+"/objects/a/content", data).Want(http.StatusOK)
 	d.attach("empty", 0)
 	uid := d.confirm()
@@ -46,7 +47,8 @@ func TestDownloading(t *testing.T) {
 		whole.Header.Get("Content-Disposition") != `attachment; filename="_1__ x.bin"; filename*=UTF-8''%221%22%3B%20x.bin` {
 		t.Errorf("%v", whole.Header)
 	}
-	if after := ann.Get(transferPath); after.Value("objects.0.downloads") != 1.0 || after.String("state") != "accessed" || after.Value("accessedAt") == nil {
+	if after := ann.Get(transferPath); after.Value("objects.0.downloads") != 1.0 || after.String("state") != "accessed" ||
+		after.Value("accessedAt") == nil {
 		t.Errorf("the download did not count: %s", after.Body)
 	}
 	etag := whole.Header.Get("ETag")
@@ -62,13 +64,15 @@ func TestDownloading(t *testing.T) {
 			t.Errorf("%s: %v", bad, r.Header)
 		}
 	}
-	if r := ann.With("Range", "bytes=0-1,10-11").Get(file).Want(http.StatusPartialContent); !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/byteranges") {
+	if r := ann.With("Range", "bytes=0-1,10-11").Get(file).Want(http.StatusPartialContent); !strings.HasPrefix(r.Header.Get("Content-Type"),
+		"multipart/byteranges") {
 		t.Errorf("%v", r.Header)
 	}
 	for ranges, status := range map[int]int{100: http.StatusPartialContent, 101: http.StatusOK} { // ranges of one byte
 		ann.With("Range", "bytes="+strings.Repeat("7-7,", ranges-1)+"9-9").Get(file).Want(status)
 	}
-	if r := ann.With("Range", "bytes=0-").Get(transferPath + "/objects/" + got.String("objects.1.uid") + "/content").Want(http.StatusOK); len(r.Body) != 0 {
+	if r := ann.With("Range", "bytes=0-").Get(transferPath + "/objects/" + got.String("objects.1.uid") + "/content").Want(http.StatusOK); len(
+		r.Body) != 0 {
 		t.Errorf("%d bytes", len(r.Body))
 	}
 	bob := s.SignUp("bob@example.com")
@@ -98,13 +102,15 @@ func TestListingTransfers(t *testing.T) {
 	if second.String("transfers.0.uid") != uids[1] || second.String("transfers.1.uid") != uids[0] || second.Value("next") != nil {
 		t.Errorf("%s", second.Body)
 	}
-	if found := ann.Get(list + "?search=PLAN+3%25&location=received").Want(http.StatusOK); found.String("transfers.0.uid") != uids[3] || found.Value("transfers.1") != nil {
+	if found := ann.Get(list + "?search=PLAN+3%25&location=received").Want(http.StatusOK); found.String("transfers.0.uid") != uids[3] ||
+		found.Value("transfers.1") != nil {
 		t.Errorf("%s", found.Body)
 	}
 	if sent := ann.Get(list + "?location=sent").Want(http.StatusOK); len(sent.Value("transfers").([]any)) != 0 {
 		t.Errorf("%s", sent.Body)
 	}
-	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "cursor=x", "search=%00", "limit=%", "location=received;sent"} {
+	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "cursor=x", "search=%00", "limit=%",
+		"location=received;sent"} {
 		ann.Get(list + "?" + bad).WantError(fault.ErrInvalid)
 	}
 	ann.Delete(list + "/" + uids[4]).Want(http.StatusNoContent)
@@ -117,7 +123,8 @@ func TestListingTransfers(t *testing.T) {
 	d.Patch(d.path, map[string]any{"subject": "U\u0308bergabe"}).Want(http.StatusOK)
 	apart := d.confirm()
 	for _, typed := range []string{"%C3%9CBERGABE", "%C3%BCberg", "u%CC%88berg"} {
-		if found := ann.Get(list + "?search=" + typed).Want(http.StatusOK); found.Value("transfers.0") == nil || found.String("transfers.0.uid") != apart {
+		if found := ann.Get(list + "?search=" + typed).Want(http.StatusOK); found.Value("transfers.0") == nil ||
+			found.String("transfers.0.uid") != apart {
 			t.Errorf("%s: %s", typed, found.Body)
 		}
 	}
@@ -135,7 +142,8 @@ func TestMailsOfADelivery(t *testing.T) {
 		t.Errorf("%s\n%s", delivered.Subject, delivered.Text)
 	}
 	confirmation := s.Mail.Wait(t, "sam@example.org", "sheet.bin", 1)
-	if strings.Contains(confirmation.Text, "Bridge plans") || strings.Contains(confirmation.Text, "As agreed") || !strings.Contains(confirmation.Text, "Ann") {
+	if strings.Contains(confirmation.Text, "Bridge plans") || strings.Contains(confirmation.Text, "As agreed") ||
+		!strings.Contains(confirmation.Text, "Ann") {
 		t.Errorf("%s", confirmation.Text)
 	}
 }
@@ -156,7 +164,8 @@ func TestTransfersExpire(t *testing.T) {
 		t.Fatal(err)
 	}
 	left := ann.Get(path).Want(http.StatusOK)
-	if left.String("state") != "expired" || left.Value("objects.0.name") != nil || left.Value("objects.0.sha256") != nil || left.Value("totalBytes") != 5.0 {
+	if left.String("state") != "expired" || left.Value("objects.0.name") != nil || left.Value("objects.0.sha256") != nil ||
+		left.Value("totalBytes") != 5.0 {
 		t.Errorf("%s", left.Body)
 	}
 }

@@ -42,7 +42,8 @@ func (h *Handler) tusRoutes(uploader token.Auth) []httpapi.Route {
 		return r
 	}
 	options := func(pattern string) httpapi.Route {
-		return httpapi.Route{Method: http.MethodOptions, Pattern: pattern, Auth: token.None, Bucket: httpapi.NoBucket, Headers: every, Handler: tusOptions}
+		return httpapi.Route{Method: http.MethodOptions, Pattern: pattern, Auth: token.None, Bucket: httpapi.NoBucket, Headers: every,
+			Handler: tusOptions}
 	}
 	return []httpapi.Route{
 		options(creation), route(http.MethodPost, creation, h.createTusUpload),
@@ -123,7 +124,8 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 }
 
 // concatenateTus handles the creation of a final upload: a file that is made of partial uploads.
-func (h *Handler) concatenateTus(w http.ResponseWriter, r *http.Request, uid id.Reservation, file service.Attachment, named bool, partials []string) error {
+func (h *Handler) concatenateTus(w http.ResponseWriter, r *http.Request, uid id.Reservation, file service.Attachment, named bool,
+	partials []string) error {
 	o, err := h.service.Concatenate(r.Context(), caller(r), uid, file, named, partials)
 	if err != nil {
 		return tusAnswer(w, err)
@@ -134,8 +136,8 @@ func (h *Handler) concatenateTus(w http.ResponseWriter, r *http.Request, uid id.
 	return nil
 }
 
-// tusFile returns the file that a request to create announces. named says that the client chose its clientId. partials are the client ids of
-// the partial uploads that a final upload is made of; nil: it is none.
+// tusFile returns the file that a request to create announces. named says that the client chose its clientId. partials are the client ids
+// of the partial uploads that a final upload is made of; nil: it is none.
 func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, partials []string, named bool, err error) {
 	var problems fault.Problems
 	length, deferred := r.Header.Values("Upload-Length"), r.Header.Get("Upload-Defer-Length")
@@ -179,12 +181,13 @@ func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, part
 	return file, partials, true, problems.Err()
 }
 
-// tusWriteials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be relative,
-// or have the host that the client knows: what counts is the path behind the reservation.
+// tusWriteials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be
+// relative, or have the host that the client knows: what counts is the path behind the reservation.
 func tusWriteials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
 	urls, ok := transfer.ParseUploadConcat(concat)
 	if !ok {
-		problems.Add("Upload-Concat", fmt.Sprintf("must be partial, or final; and the URLs of 1 to %d partial uploads, separated by spaces", transfer.MaxPartials))
+		problems.Add("Upload-Concat", fmt.Sprintf("must be partial, or final; and the URLs of 1 to %d partial uploads, separated by spaces",
+			transfer.MaxPartials))
 		return nil
 	}
 	var clientIDs []string

@@ -88,7 +88,8 @@ func TestTusUpload(t *testing.T) {
 	d.with("Upload-Checksum", "sha1 "+inBase64(strings.Repeat("x", 20))).bytesAt(path, 100_000, data[100_000:]).WantError(fault.ErrChecksum)
 	d.with("Upload-Checksum", "md5 "+inBase64(strings.Repeat("x", 16))).bytesAt(path, 100_000, data[100_000:]).WantError(fault.ErrInvalid)
 	d.with("Upload-Checksum", "sha1 "+inBase64(strings.Repeat("x", 32))).bytesAt(path, 100_000, data[100_000:]).WantError(fault.ErrInvalid)
-	d.With("Content-Type", "application/octet-stream").With("Upload-Offset", "100000").Patch(path, data[100_000:]).WantError(fault.ErrUnsupported)
+	d.With("Content-Type", "application/octet-stream").With("Upload-Offset", "100000").Patch(path,
+		data[100_000:]).WantError(fault.ErrUnsupported)
 	d.with("Upload-Length", "300001").bytesAt(path, 100_000, data[100_000:]).WantError(fault.ErrInvalid)
 	d.bytesAt(path, 100_000, random(200_001)).WantError(fault.ErrTooLarge)
 	head("100000")
@@ -104,7 +105,8 @@ func TestTusUpload(t *testing.T) {
 	if name := seen.String("objects.0.name"); name != "folder/a.txt" {
 		t.Errorf("the file is called %q", name)
 	}
-	if got := ann.Get(s.Transfer + "/transfers/" + uid + "/objects/" + seen.String("objects.0.uid") + "/content").Want(http.StatusOK); !bytes.Equal(got.Body, data) {
+	if got := ann.Get(s.Transfer + "/transfers/" + uid + "/objects/" + seen.String("objects.0.uid") + "/content").Want(
+		http.StatusOK); !bytes.Equal(got.Body, data) {
 		t.Error("the file differs")
 	}
 	d.bytesAt(path, 300_000, nil).WantError(transfer.ErrConfirmed)
@@ -121,21 +123,27 @@ func TestTusPreconditions(t *testing.T) {
 		if version != "" {
 			p = p.With("Tus-Resumable", version)
 		}
-		if got := p.With("Upload-Length", "1").Post(plain.path+"/tus", nil).WantError(fault.ErrPrecondition); got.Header.Get("Tus-Version") != "1.0.0" || got.Header.Get("Tus-Resumable") != "1.0.0" {
+		if got := p.With("Upload-Length", "1").Post(plain.path+"/tus",
+			nil).WantError(fault.ErrPrecondition); got.Header.Get("Tus-Version") != "1.0.0" || got.Header.Get("Tus-Resumable") != "1.0.0" {
 			t.Errorf("%q: %v", version, got.Header)
 		}
 		p.Head(path).Want(http.StatusPreconditionFailed)
 	}
 	for _, target := range []string{plain.path + "/tus", path} {
 		got := s.Stranger().Do(http.MethodOptions, target, nil).Want(http.StatusNoContent).Header
-		if got.Get("Tus-Version") != "1.0.0" || !strings.Contains(got.Get("Tus-Extension"), "creation-with-upload") || got.Get("Tus-Checksum-Algorithm") != "sha256,sha1" {
+		if got.Get("Tus-Version") != "1.0.0" || !strings.Contains(got.Get("Tus-Extension"), "creation-with-upload") ||
+			got.Get("Tus-Checksum-Algorithm") != "sha256,sha1" {
 			t.Errorf("OPTIONS %s: %v", target, got)
 		}
 	}
 	for name, headers := range map[string][]string{
-		"no length": {}, "negative": {"Upload-Length", "-1"}, "no number": {"Upload-Length", "1x"}, "both": {"Upload-Length", "1", "Upload-Defer-Length", "1"},
-		"defer 2": {"Upload-Defer-Length", "2"}, "metadata": {"Upload-Length", "1", "Upload-Metadata", "filename !"}, "twice": {"Upload-Length", "1", "Upload-Metadata", "a,a"},
-		"no UTF-8": {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("\xff")}, "clientId": {"Upload-Length", "1", "Upload-Metadata", "clientId " + inBase64("../x")}, "name": {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("a\x00b")},
+		"no length": {}, "negative": {"Upload-Length", "-1"}, "no number": {"Upload-Length", "1x"},
+		"both":    {"Upload-Length", "1", "Upload-Defer-Length", "1"},
+		"defer 2": {"Upload-Defer-Length", "2"}, "metadata": {"Upload-Length", "1", "Upload-Metadata", "filename !"},
+		"twice":    {"Upload-Length", "1", "Upload-Metadata", "a,a"},
+		"no UTF-8": {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("\xff")},
+		"clientId": {"Upload-Length", "1", "Upload-Metadata", "clientId " + inBase64("../x")},
+		"name":     {"Upload-Length", "1", "Upload-Metadata", "filename " + inBase64("a\x00b")},
 	} {
 		p := d
 		for i := 0; i < len(headers); i += 2 {
@@ -158,11 +166,13 @@ func TestTusTerminationAndOverride(t *testing.T) {
 	s, _ := newMailbox(t)
 	d := reserve(s).tus()
 	path := d.begin("Upload-Length", "5", "Upload-Metadata", "clientId "+inBase64("mine"))
-	if again := d.begin("Upload-Length", "5", "Upload-Metadata", "clientId "+inBase64("mine")); again != path || !strings.HasSuffix(path, "/objects/mine/tus") {
+	if again := d.begin("Upload-Length", "5", "Upload-Metadata", "clientId "+inBase64("mine")); again != path ||
+		!strings.HasSuffix(path, "/objects/mine/tus") {
 		t.Errorf("%s, then %s", path, again)
 	}
 	over := func(method string) draft { return d.with("X-HTTP-Method-Override", method) }
-	over("PATCH").With("Content-Type", "application/offset+octet-stream").With("Upload-Offset", "0").Post(path, "abc").Want(http.StatusNoContent)
+	over("PATCH").With("Content-Type", "application/offset+octet-stream").With("Upload-Offset", "0").Post(path,
+		"abc").Want(http.StatusNoContent)
 	if got := over("HEAD").Post(path, nil).Want(http.StatusOK); got.Header.Get("Upload-Offset") != "3" {
 		t.Errorf("%v", got.Header)
 	}
@@ -186,7 +196,8 @@ func TestTusDeferredLength(t *testing.T) {
 	d.bytesAt(path, 0, "hello").Want(http.StatusNoContent)
 	d.Post(d.path+"/confirm", nil).WantError(transfer.ErrUnconfirmable)
 	d.with("Upload-Length", "11").bytesAt(path, 5, " w").Want(http.StatusNoContent)
-	if got := d.Head(path).Header; got.Get("Upload-Defer-Length") != "" || got.Get("Upload-Length") != "11" || got.Get("Upload-Offset") != "7" {
+	if got := d.Head(path).Header; got.Get("Upload-Defer-Length") != "" || got.Get("Upload-Length") != "11" ||
+		got.Get("Upload-Offset") != "7" {
 		t.Errorf("%v", got)
 	}
 	d.bytesAt(path, 7, "orld").Want(http.StatusNoContent)
@@ -214,7 +225,8 @@ func TestTusCreationWithUpload(t *testing.T) {
 	d.confirm()
 }
 
-// TestTusHeadEndsALostRequest: the client has lost its connection, and the server does not know yet. HEAD tells an offset at which PATCH goes on.
+// TestTusHeadEndsALostRequest: the client has lost its connection, and the server does not know yet. HEAD tells an offset at which PATCH
+// goes on.
 func TestTusHeadEndsALostRequest(t *testing.T) {
 	t.Parallel()
 	s, _ := newMailbox(t)

@@ -66,9 +66,12 @@ func TestAttaching(t *testing.T) {
 	}
 	for name, bad := range map[string]map[string]any{
 		"dot": {"clientId": "..", "name": "x", "intendedSize": 1}, "no name": {"clientId": "x", "intendedSize": 1},
-		"negative": {"clientId": "x", "name": "x", "intendedSize": -1}, "unknown member": {"clientId": "x", "name": "x", "intendedSize": 1, "size": 1},
-		"bidi": {"clientId": "x", "name": "gpj.\u202eexe", "intendedSize": 1}, "long": {"clientId": "x", "name": strings.Repeat("n", 100_000), "intendedSize": 1},
-		"twice": list("x", "x"), "none": {"objects": []any{}}, "both": {"clientId": "x", "name": "x", "intendedSize": 1, "objects": []any{one}},
+		"negative":       {"clientId": "x", "name": "x", "intendedSize": -1},
+		"unknown member": {"clientId": "x", "name": "x", "intendedSize": 1, "size": 1},
+		"bidi":           {"clientId": "x", "name": "gpj.\u202eexe", "intendedSize": 1},
+		"long":           {"clientId": "x", "name": strings.Repeat("n", 100_000), "intendedSize": 1},
+		"twice":          list("x", "x"), "none": {"objects": []any{}},
+		"both":     {"clientId": "x", "name": "x", "intendedSize": 1, "objects": []any{one}},
 		"fraction": {"clientId": "x", "name": "x", "intendedSize": 1.5},
 	} {
 		if r := d.Post(d.path+"/objects", bad); r.Status != http.StatusBadRequest {
@@ -88,7 +91,8 @@ func TestUploadOverHTTP(t *testing.T) {
 		t.Error("something is held already")
 	}
 	d.With("Content-Range", rangeOf(0, 99_999, 300_000)).Put(content, data[:100_000]).Want(http.StatusOK)
-	for _, bad := range []string{rangeOf(0, 99_999, 300_000), rangeOf(100_001, 200_000, 300_000), rangeOf(100_000, 199_999, 300_001), "bytes", "bytes */300000", "items 1-2/3", "bytes 5-4/3"} {
+	for _, bad := range []string{rangeOf(0, 99_999, 300_000), rangeOf(100_001, 200_000, 300_000), rangeOf(100_000, 199_999, 300_001), "bytes",
+		"bytes */300000", "items 1-2/3", "bytes 5-4/3"} {
 		r := d.With("Content-Range", bad).Put(content, data[:100_000])
 		r.WantError(transfer.ErrRange)
 		if got := r.Header.Get("Content-Range"); got != "bytes */100000" {
@@ -101,7 +105,8 @@ func TestUploadOverHTTP(t *testing.T) {
 		t.Error("a body that contradicts its range was read")
 	}
 	wrong := "sha-256=:" + base64.StdEncoding.EncodeToString(make([]byte, 32)) + ":"
-	d.With("Content-Range", rangeOf(100_000, 199_999, 300_000)).With("Content-Digest", wrong).Put(content, data[100_000:200_000]).WantError(transfer.ErrDigest)
+	d.With("Content-Range", rangeOf(100_000, 199_999, 300_000)).With("Content-Digest", wrong).Put(content,
+		data[100_000:200_000]).WantError(transfer.ErrDigest)
 	if offset() != "100000" {
 		t.Error("bytes with a wrong digest were kept")
 	}
@@ -188,7 +193,8 @@ func TestInterruptedUploadResumes(t *testing.T) {
 	d.With("Content-Range", rangeOf(held, len(data)-1, len(data))).Put(content, data[held:]).Want(http.StatusOK)
 	uid := d.confirm()
 	got := ann.Get(s.Transfer + "/transfers/" + uid).Want(http.StatusOK)
-	if !bytes.Equal(ann.Get(fmt.Sprintf("%s/transfers/%s/objects/%s/content", s.Transfer, uid, got.String("objects.0.uid"))).Want(http.StatusOK).Body, data) {
+	if !bytes.Equal(ann.Get(fmt.Sprintf("%s/transfers/%s/objects/%s/content", s.Transfer, uid, got.String("objects.0.uid"))).Want(
+		http.StatusOK).Body, data) {
 		t.Error("the file differs")
 	}
 }

@@ -24,7 +24,8 @@ func (h *Handler) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, ReservedBytes: u.ReservedBytes, UploadLimitBytes: limitOrNull(u.UploadLimit)}
+	b := usageResponse{Month: u.Month, UploadBytes: u.UploadBytes, ReservedBytes: u.ReservedBytes,
+		UploadLimitBytes: limitOrNull(u.UploadLimit)}
 	if u.InOrganization {
 		b.OrganizationBytes, b.OrganizationLimitBytes = &u.OrganizationBytes, limitOrNull(u.OrganizationLimit)
 		b.StoredBytes, b.StorageLimitBytes = &u.StoredBytes, limitOrNull(u.StorageLimit)

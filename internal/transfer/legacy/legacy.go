@@ -53,7 +53,8 @@ type Handler struct {
 
 // New returns a Handler.
 func New(o Options) *Handler {
-	return &Handler{service: o.Service, handler: o.Handler, hosts: o.Hosts, base: o.BasePath, upload: httpapi.PerSession("upload", o.UploadBucket)}
+	return &Handler{service: o.Service, handler: o.Handler, hosts: o.Hosts, base: o.BasePath,
+		upload: httpapi.PerSession("upload", o.UploadBucket)}
 }
 
 // Routes returns the route table, with patterns relative to TransferBase.
@@ -76,10 +77,11 @@ func (h *Handler) Routes() []httpapi.Route {
 	return routes
 }
 
-// IdentityRoutes returns the routes of the identity API that the older client uses, for IdentityBase. access is the route by which an access
-// token is made; the older client calls it below TransferBase, too.
+// IdentityRoutes returns the routes of the identity API that the older client uses, for IdentityBase. access is the route by which an
+// access token is made; the older client calls it below TransferBase, too.
 func IdentityRoutes(all []httpapi.Route, base string) (identity []httpapi.Route, access httpapi.Route) {
-	used := map[string]bool{"GET /environment": true, "POST /auth/exists": true, "POST /auth/login": true, "POST /auth/access": true, "GET /profile/emails": true}
+	used := map[string]bool{"GET /environment": true, "POST /auth/exists": true, "POST /auth/login": true, "POST /auth/access": true,
+		"GET /profile/emails": true}
 	for _, route := range all {
 		name := route.Method + " " + route.Pattern
 		if !used[name] {

@@ -36,8 +36,10 @@ func signIn(s *testkit.Server, email string) original {
 	c.Get(skp + "/environment").Want(http.StatusOK)
 	c.Get(identity + "/environment").Want(http.StatusOK)
 	c.Post(identity+"/auth/exists", map[string]any{"address": email}).Want(http.StatusOK)
-	token := c.Post(identity+"/auth/login", map[string]any{"email": email, "key": testkit.Password, "type": "bcrypt"}).Want(http.StatusOK).String("token")
-	addresses := c.As(c.As(token).Post(identity+"/auth/access", nil).Want(http.StatusOK).String("token")).Get(identity + "/profile/emails").Want(http.StatusOK)
+	token := c.Post(identity+"/auth/login", map[string]any{"email": email, "key": testkit.Password, "type": "bcrypt"}).Want(
+		http.StatusOK).String("token")
+	addresses := c.As(c.As(token).Post(identity+"/auth/access", nil).Want(http.StatusOK).String("token")).Get(identity +
+		"/profile/emails").Want(http.StatusOK)
 	if got := addresses.String("emails.0.address"); got != email {
 		s.T.Errorf("the first address is %q", got)
 	}
@@ -57,13 +59,15 @@ func (c original) upload(objectID, reservation string, chunk []byte, first, tota
 	}
 	_, _ = f.Write(chunk)
 	_ = form.Close()
-	p := c.With("Content-Type", form.FormDataContentType()).With("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, first+len(chunk)-1, total))
+	p := c.With("Content-Type", form.FormDataContentType()).With("Content-Range",
+		fmt.Sprintf("bytes %d-%d/%d", first, first+len(chunk)-1, total))
 	return p.Post(skp+"/upload", body.Bytes())
 }
 
 func (c original) held(objectID, reservation string) int {
 	c.Server.T.Helper()
-	n, err := strconv.Atoi(c.With("X-Skp-Auth", reservation).Head(skp + "/upload/" + objectID).Want(http.StatusOK).Header.Get("Content-Length"))
+	n, err := strconv.Atoi(c.With("X-Skp-Auth", reservation).Head(skp + "/upload/" + objectID).Want(http.StatusOK).Header.Get(
+		"Content-Length"))
 	if err != nil {
 		c.Server.T.Fatal(err)
 	}
@@ -87,7 +91,8 @@ func TestOriginalClient(t *testing.T) {
 
 	made := ann.Post(skp+"/reservations", map[string]any{
 		"receivers": []any{map[string]any{"email": "ben@example.com", "type": "to"}}, "subject": "Plans", "description": "As agreed.", "ttl": 3,
-		"files": []any{map[string]any{"name": "plan.pdf", "size": len(files[0]), "id": "0"}, map[string]any{"name": "note.txt", "size": len(files[1]), "id": "1"}},
+		"files": []any{map[string]any{"name": "plan.pdf", "size": len(files[0]), "id": "0"},
+			map[string]any{"name": "note.txt", "size": len(files[1]), "id": "1"}},
 	}).Want(http.StatusOK)
 	reservation := made.String("token")
 	if made.Number("totalSize") != 300_010 || made.String("files.1.id") != "1" {
@@ -97,7 +102,8 @@ func TestOriginalClient(t *testing.T) {
 	if n := ann.held(object, reservation); n != 0 {
 		t.Errorf("%d bytes are held before the upload", n)
 	}
-	if sent := ann.upload(object, reservation, files[0][:100_000], 0, len(files[0])).Want(http.StatusOK); sent.Number("size") != 100_000 || sent.Number("totalSize") != 300_000 {
+	if sent := ann.upload(object, reservation, files[0][:100_000], 0, len(files[0])).Want(http.StatusOK); sent.Number("size") != 100_000 ||
+		sent.Number("totalSize") != 300_000 {
 		t.Errorf("%s", sent.Body)
 	}
 	ann.upload(object, reservation, files[0][200_000:], 200_000, len(files[0])).Want(http.StatusRequestedRangeNotSatisfiable)
@@ -114,7 +120,8 @@ func TestOriginalClient(t *testing.T) {
 	}
 
 	list := ben.Get(skp + "/transfers?location=received").Want(http.StatusOK)
-	if list.Number("total") != 1 || list.String("transfers.0.recipientId") != uid || list.String("transfers.0.subject") != "Plans" || list.Value("transfers.0.isUnread") != true {
+	if list.Number("total") != 1 || list.String("transfers.0.recipientId") != uid || list.String("transfers.0.subject") != "Plans" ||
+		list.Value("transfers.0.isUnread") != true {
 		t.Errorf("%s", list.Body)
 	}
 	for location, total := range map[string]float64{"sent": 0, "drive": 0, "sentandreceived": 1} {
@@ -123,7 +130,8 @@ func TestOriginalClient(t *testing.T) {
 		}
 	}
 	one := ben.Get(skp + "/transfers/" + uid).Want(http.StatusOK)
-	if one.String("sender.email") != "ann@example.com" || one.String("receiver.email") != "ben@example.com" || one.String("description") != "As agreed." {
+	if one.String("sender.email") != "ann@example.com" || one.String("receiver.email") != "ben@example.com" ||
+		one.String("description") != "As agreed." {
 		t.Errorf("%s", one.Body)
 	}
 	sum := sha256.Sum256(files[0])
@@ -160,14 +168,17 @@ func TestOriginalClientIsRefused(t *testing.T) {
 	ann.upload("../x", reservation, []byte("abc"), 0, 3).WantError(transfer.ErrNotFound)
 	ann.upload(strings.Repeat("x", 5000), reservation, []byte("abc"), 0, 3).WantError(fault.ErrInvalid)
 	ann.Post(skp+"/upload", map[string]any{"objectId": object}).Want(http.StatusUnsupportedMediaType)
-	ann.With("Content-Type", "multipart/form-data; boundary=b").Post(skp+"/upload", "--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nabc\r\n--b--\r\n").WantError(fault.ErrInvalid)
-	ann.With("Content-Range", "bytes 3").With("Content-Type", "multipart/form-data; boundary=b").Post(skp+"/upload", "--b--\r\n").WantError(fault.ErrInvalid)
+	ann.With("Content-Type", "multipart/form-data; boundary=b").Post(skp+"/upload",
+		"--b\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\nabc\r\n--b--\r\n").WantError(fault.ErrInvalid)
+	ann.With("Content-Range", "bytes 3").With("Content-Type", "multipart/form-data; boundary=b").Post(skp+"/upload",
+		"--b--\r\n").WantError(fault.ErrInvalid)
 	ann.Get(skp + "/transfers?location=moon").WantError(fault.ErrInvalid)
 	ann.Get(skp + "/transfers/x").WantError(transfer.ErrNotFound)
 	ann.Post(skp+"/reservations", map[string]any{"receivers": []any{}, "files": []any{}}).WantError(fault.ErrInvalid)
 
 	// A refused file leaves no reservation behind.
-	ann.Post(skp+"/reservations", map[string]any{"receivers": []any{}, "files": []any{file, map[string]any{"name": "", "size": 3, "id": "1"}}}).WantError(fault.ErrInvalid)
+	ann.Post(skp+"/reservations", map[string]any{"receivers": []any{},
+		"files": []any{file, map[string]any{"name": "", "size": 3, "id": "1"}}}).WantError(fault.ErrInvalid)
 	var n int
 	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM transfer.reservations WHERE state = 'open'`).Scan(&n); err != nil {
 		t.Fatal(err)
@@ -183,7 +194,8 @@ func TestAttackLockedTransfer(t *testing.T) {
 	s := legacy(t)
 	ann, _ := s.SignUp("ann@example.com"), s.SignUp("ben@example.com")
 	made := ann.Post(s.Transfer+"/reservations", map[string]any{
-		"recipients": []any{map[string]any{"email": "ben@example.com", "destinationType": "to"}}, "protection": "password", "password": "vermilion",
+		"recipients": []any{map[string]any{"email": "ben@example.com", "destinationType": "to"}}, "protection": "password",
+		"password": "vermilion",
 	}).Want(http.StatusCreated)
 	at := s.Transfer + "/reservations/" + made.String("uid")
 	ann.Post(at+"/objects", map[string]any{"clientId": "a", "name": "secret.txt", "intendedSize": 1}).Want(http.StatusCreated)

@@ -182,7 +182,8 @@ func rangeOf(r *http.Request) (*transfer.ContentRange, error) {
 func part(form *multipart.Reader, name string) (*multipart.Part, error) {
 	p, err := form.NextPart()
 	if err != nil || p.FormName() != name {
-		return nil, fault.ErrInvalid.With(fmt.Sprintf("the form must have the parts objectId, authToken and f, in this order; %s is missing", name))
+		return nil, fault.ErrInvalid.With(fmt.Sprintf("the form must have the parts objectId, authToken and f, in this order; %s is missing",
+			name))
 	}
 	return p, nil
 }

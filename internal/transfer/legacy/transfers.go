@@ -61,9 +61,11 @@ func (h *Handler) from(r *http.Request, t service.SeenTransfer) transferResponse
 		RecipientID: t.UID.String(), IsProtected: t.Protection != transfer.ProtectNone, IsLocked: t.Locked,
 		NeedsRecipientCode: t.Protection == transfer.ProtectIdentity,
 		Sender:             person{Email: t.Sender.Email, RealName: t.Sender.Name, UID: t.Sender.Person},
-		UploadTimestamp:    httpapi.Time(t.CreatedAt), AccessTimestamp: httpapi.TimeOrNil(&t.AccessedAt), ExpirationTime: httpapi.Time(t.ExpiresAt),
-		Subject: t.Subject, Description: t.Message, Priority: t.Priority, IsExpired: t.State.Ended(), IsUnread: t.Reached && !t.Read,
-		MalwareStatus: malwareStatus(t.MalwareStatus), ProcessingState: processingState(t.MalwareStatus), DirectLink: t.Link, TotalFileSize: t.TotalBytes, Files: []fileEntry{},
+		UploadTimestamp:    httpapi.Time(t.CreatedAt), AccessTimestamp: httpapi.TimeOrNil(&t.AccessedAt),
+		ExpirationTime: httpapi.Time(t.ExpiresAt),
+		Subject:        t.Subject, Description: t.Message, Priority: t.Priority, IsExpired: t.State.Ended(), IsUnread: t.Reached && !t.Read,
+		MalwareStatus: malwareStatus(t.MalwareStatus), ProcessingState: processingState(t.MalwareStatus), DirectLink: t.Link,
+		TotalFileSize: t.TotalBytes, Files: []fileEntry{},
 	}
 	for i, d := range t.Recipients {
 		out.IsBounced = out.IsBounced || d.Undelivered

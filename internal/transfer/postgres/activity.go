@@ -44,7 +44,8 @@ func (s *Store) Uses(ctx context.Context, t id.Transfer, before UsePosition, sin
 			SELECT d.accessed_at, 'o' || d.uid, true, d.uid, false, NULL, 0, 0, d.accessed_at, false, array_remove(ARRAY[d.accessed_from], NULL)
 			FROM transfer.deliveries d WHERE d.transfer = $1 AND d.accessed_at IS NOT NULL
 		) u
-		WHERE at >= $2 AND (at, key COLLATE "C") < ($3, $4) ORDER BY at DESC, key COLLATE "C" DESC LIMIT $5`, t, since, before.At, before.Key, limit)
+		WHERE at >= $2 AND (at, key COLLATE "C") < ($3, $4) ORDER BY at DESC,
+			key COLLATE "C" DESC LIMIT $5`, t, since, before.At, before.Key, limit)
 }
 
 // AuditAbout returns entries of the audit log about a transfer.
@@ -57,7 +58,8 @@ func (s *Store) ObjectNames(ctx context.Context, uids []id.Object) (map[id.Objec
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	list, err := database.All[transfer.ObjectName](ctx, s.q, "list names", `SELECT uid, name FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL`, uids)
+	list, err := database.All[transfer.ObjectName](ctx, s.q, "list names",
+		`SELECT uid, name FROM transfer.objects WHERE uid = ANY ($1) AND name IS NOT NULL`, uids)
 	names := make(map[id.Object]string, len(list))
 	for _, n := range list {
 		names[n.UID] = n.Name
@@ -71,11 +73,13 @@ func (s *Store) ForgetAddresses(ctx context.Context, before time.Time, limit int
 	return database.Scalar[int](ctx, s.q, "forget addresses", nil, `
 		WITH x AS (
 			UPDATE transfer.downloads x SET addresses = '{}' FROM (
-				SELECT transfer, item, delivery, day FROM transfer.downloads WHERE day < $1 AND addresses <> '{}' ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED
+				SELECT transfer, item, delivery, day FROM transfer.downloads WHERE day < $1 AND addresses <> '{}'
+					ORDER BY day LIMIT $2 FOR UPDATE SKIP LOCKED
 			) due WHERE x.transfer = due.transfer AND x.item = due.item AND x.delivery = due.delivery AND x.day = due.day RETURNING x.day
 		), d AS (
 			UPDATE transfer.deliveries d SET accessed_from = NULL FROM (
-				SELECT uid FROM transfer.deliveries WHERE accessed_at < $1 AND accessed_from IS NOT NULL ORDER BY accessed_at LIMIT $2 FOR UPDATE SKIP LOCKED
+				SELECT uid FROM transfer.deliveries WHERE accessed_at < $1 AND accessed_from IS NOT NULL
+					ORDER BY accessed_at LIMIT $2 FOR UPDATE SKIP LOCKED
 			) due WHERE d.uid = due.uid RETURNING d.uid
 		)
 		SELECT (SELECT count(*) FROM x)::int + (SELECT count(*) FROM d)::int`, day(before), limit)

@@ -23,7 +23,8 @@ func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.
 			protection_level = excluded.protection_level, max_files = excluded.max_files, max_file_size_mb = excluded.max_file_size_mb,
 			max_recipients = excluded.max_recipients, updated_at = excluded.updated_at,
 			pinning_enabled = excluded.pinning_enabled, inspection = excluded.inspection`,
-		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now, u.PinningEnabled, u.Inspection)
+		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now,
+		u.PinningEnabled, u.Inspection)
 	if err != nil {
 		return err
 	}

@@ -12,17 +12,20 @@ import (
 // LockNamed returns those of a locked reservation's objects that have one of the client ids, and locks them until the transaction ends.
 func (s *Store) LockNamed(ctx context.Context, r id.Reservation, clientIDs []string) ([]transfer.Object, error) {
 	return database.All[transfer.Object](ctx, s.q, "lock objects", `
-		SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 AND o.client_id = ANY ($2) ORDER BY o.position FOR UPDATE OF o`, r, clientIDs)
+		SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 AND o.client_id = ANY ($2) ORDER BY o.position FOR UPDATE OF o`,
+		r, clientIDs)
 }
 
 // FinalOf returns the newest object of a reservation that is made of the partial uploads with these client ids, in this order.
 // Errors: transfer.ErrNotFound.
 func (s *Store) FinalOf(ctx context.Context, r id.Reservation, partials []string) (transfer.Object, error) {
 	return database.One[transfer.Object](ctx, s.q, "find final upload", transfer.ErrNotFound, `
-		SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 AND o.partials = $2 ORDER BY o.position DESC LIMIT 1`, r, partials)
+		SELECT `+objectColumns+` FROM transfer.objects o WHERE o.reservation = $1 AND o.partials = $2 ORDER BY o.position DESC LIMIT 1`, r,
+		partials)
 }
 
-// MakeFinal gives the segments of locked partial uploads to a new object, in the order of the partial uploads. Charges stay with the segments.
+// MakeFinal gives the segments of locked partial uploads to a new object, in the order of the partial uploads. Charges stay with the
+// segments.
 func (s *Store) MakeFinal(ctx context.Context, o transfer.Object, partials []transfer.Object) error {
 	_, err := database.Exec(ctx, s.q, "place segments", `
 		WITH final AS (
@@ -30,8 +33,10 @@ func (s *Store) MakeFinal(ctx context.Context, o transfer.Object, partials []tra
 		), used AS (
 			UPDATE transfer.objects SET final = $1 WHERE uid = ANY ($4)
 		)
-		UPDATE transfer.segments s SET object = $1, number = n.number FROM unnest($4::uuid[]) WITH ORDINALITY AS n (uid, number) WHERE s.object = n.uid`,
-		o.UID, o.UploadConcat, column(partials, func(p transfer.Object) string { return p.ClientID }), column(partials, func(p transfer.Object) id.Object { return p.UID }))
+		UPDATE transfer.segments s SET object = $1, number = n.number FROM unnest($4::uuid[]) WITH ORDINALITY AS n (uid, number)
+			WHERE s.object = n.uid`,
+		o.UID, o.UploadConcat, column(partials, func(p transfer.Object) string { return p.ClientID }),
+		column(partials, func(p transfer.Object) id.Object { return p.UID }))
 	return err
 }
 

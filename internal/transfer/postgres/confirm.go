@@ -41,7 +41,8 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 	if _, err := database.Exec(ctx, s.q, "store transfer", `
 		WITH closed AS (
 			UPDATE transfer.reservations SET state = 'confirmed', transfer = $1, client = NULL WHERE uid = $2 AND state = 'open'
-			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash, fields
+			RETURNING uid, type, owner, limits_organization, subject, message, locale, delivery_notification, priority, protection, password_hash,
+				fields
 		), counted AS (
 			DELETE FROM transfer.stranger_reservations s USING closed WHERE s.reservation = closed.uid
 		), sums AS (
@@ -51,10 +52,13 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, message, sender_name,
 			sender_email, sender_locale, delivery_notification, priority, protection, password_hash, fields, search, object_count,
 			total_bytes, created_at, expires_at, sender_verified, unmailed)
-		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale, c.delivery_notification,
-			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names, nullif(left($12, $13), '')))), sums.n, sums.bytes, $7, $8, $10, $11
+		SELECT $1, c.uid, c.type, c.owner, $3, $4, c.limits_organization, c.subject, c.message, $5::text, $6::text, c.locale,
+			c.delivery_notification,
+			c.priority, c.protection, c.password_hash, c.fields, lower(normalize(concat_ws(' ', c.subject, $5::text, $6::text, sums.names,
+				nullif(left($12, $13), '')))), sums.n, sums.bytes, $7, $8, $10, $11
 		FROM closed c, sums`,
-		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email), n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed, n.Answers, maxSearchAnswers); err != nil {
+		n.UID, n.Reservation, database.Null(n.Sender.Person), n.SenderManaged, database.Null(n.Sender.Name), database.Null(n.Sender.Email),
+		n.CreatedAt, n.ExpiresAt, maxSearchText, n.Sender.Verified, n.Unmailed, n.Answers, maxSearchAnswers); err != nil {
 		return err
 	}
 	return s.insertDeliveries(ctx, n.UID, n.CreatedAt, n.CreatedAt, n.Deliveries)
@@ -64,8 +68,10 @@ func (s *Store) InsertTransfer(ctx context.Context, n NewTransfer) error {
 func (s *Store) insertDeliveries(ctx context.Context, t id.Transfer, created, mailed time.Time, list []NewDelivery) error {
 	_, err := database.Exec(ctx, s.q, "store deliveries", `
 		INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, name, email, key_hash, created_at, mailed_at)
-		SELECT d.uid, $1, d.nr + (SELECT coalesce(max(position), 0) FROM transfer.deliveries WHERE transfer = $1), d.kind, d.person, nullif(d.name, ''), nullif(d.email, ''), d.hash, $2, $9
-		FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[]) WITH ORDINALITY AS d (uid, person, name, email, kind, hash, nr)`,
+		SELECT d.uid, $1, d.nr + (SELECT coalesce(max(position), 0) FROM transfer.deliveries WHERE transfer = $1), d.kind, d.person,
+			nullif(d.name, ''), nullif(d.email, ''), d.hash, $2, $9
+		FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::bytea[]) WITH ORDINALITY AS d (uid, person, name, email,
+			kind, hash, nr)`,
 		t, created,
 		column(list, func(d NewDelivery) id.Delivery { return d.UID }),
 		column(list, func(d NewDelivery) any { return database.Null(d.Person) }),
@@ -89,7 +95,8 @@ func (s *Store) TransferOfReservation(ctx context.Context, r id.Reservation) (Se
 func (s *Store) CountRecipients(ctx context.Context, p id.Person, day time.Time, n, limit int) (bool, error) {
 	counted, err := database.Exec(ctx, s.q, "count recipients", `
 		INSERT INTO transfer.daily_recipients AS c (person, day, recipients) SELECT $1, $2, $3::integer WHERE $3 <= $4::integer
-		ON CONFLICT ON CONSTRAINT daily_recipients_pkey DO UPDATE SET recipients = c.recipients + $3 WHERE c.recipients + $3 <= $4`, p, day, n, limit)
+		ON CONFLICT ON CONSTRAINT daily_recipients_pkey DO UPDATE SET recipients = c.recipients + $3
+			WHERE c.recipients + $3 <= $4`, p, day, n, limit)
 	return counted == 1, err
 }
 

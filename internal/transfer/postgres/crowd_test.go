@@ -28,7 +28,8 @@ const crowd = `
 	INSERT INTO identity.hosts (host, organization, active, created_at)
 	SELECT uid || '.test', uid, true, now() FROM identity.organizations ON CONFLICT DO NOTHING;
 	INSERT INTO identity.limits (organization) SELECT uid FROM identity.organizations ON CONFLICT DO NOTHING;
-	INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
+	INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files,
+		max_file_size_mb, max_recipients, updated_at)
 	SELECT uid, '{7}', 7, true, 'none', 1, 1, 1, now() FROM identity.organizations;
 	INSERT INTO transfer.stored_volumes (organization, bytes) SELECT uid, 1 FROM identity.organizations;
 	INSERT INTO transfer.stored_volumes (organization, bytes) SELECT gen_random_uuid(), 0 FROM generate_series(1, 20000); -- of deleted ones
@@ -39,16 +40,20 @@ const crowd = `
 	INSERT INTO transfer.vanity_links (host_organization, link, mailbox)
 	SELECT o.uid, 'box' || p.name, p.uid FROM identity.persons p LEFT JOIN identity.memberships m ON m.person = p.uid
 	JOIN identity.organizations o ON o.free = (m.person IS NULL) AND (o.free OR o.uid = m.organization);
-	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+	INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients,
+		created_at, expires_at)
 	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
 	FROM identity.persons p, identity.organizations o WHERE o.free;
 	INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
 	SELECT r.uid, r.owner, m.organization, r.limits_organization, p.name, r.expires_at FROM transfer.reservations r
 	JOIN identity.persons p ON p.uid = r.owner LEFT JOIN identity.memberships m ON m.person = r.owner AND p.name::int % 50 = 0;
-	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at, expires_at
+	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
+		max_recipients, created_at, expires_at)
+	SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), owner, limits_organization, ttl, protection, 1, 1, 1, created_at,
+		expires_at
 	FROM transfer.reservations;
-	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
+	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification,
+		protection,
 		search, object_count, total_bytes, created_at, expires_at)
 	SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 'report ' || uid, 1, 1, created_at, expires_at
 	FROM transfer.reservations WHERE state = 'confirmed';

@@ -28,12 +28,14 @@ func (s *Store) CountSenderCode(ctx context.Context, email string, day time.Time
 }
 
 // countDaily counts in the row of the client network and, if that is within its limit, in the row of all.
-func (s *Store) countDaily(ctx context.Context, operation, table, column string, key any, day time.Time, b DailyBound) (within, last bool, err error) {
+func (s *Store) countDaily(ctx context.Context, operation, table, column string, key any, day time.Time,
+	b DailyBound) (within, last bool, err error) {
 	if b.Client == "" {
 		b.Client = "unknown"
 	}
 	count := func(client, from, limit string) string {
-		return `INSERT INTO transfer.` + table + ` AS c (` + column + `, client, day, sent) SELECT $1, ` + client + `, $2, 1 ` + from + ` WHERE ` + limit + `::int > 0
+		return `INSERT INTO transfer.` + table + ` AS c (` + column + `, client, day, sent) SELECT $1, ` + client + `, $2, 1 ` + from +
+			` WHERE ` + limit + `::int > 0
 			ON CONFLICT ON CONSTRAINT ` + table + `_pkey DO UPDATE SET sent = c.sent + 1 WHERE c.sent < ` + limit
 	}
 	type counted struct{ Last bool }

@@ -68,12 +68,15 @@ const (
 
 	// countDownload counts a download that the expression table allowed has a row for.
 	countDownload = `d AS (
-			UPDATE transfer.deliveries SET downloads = downloads + 1, downloaded_at = $8 WHERE uid = $3 AND EXISTS (SELECT FROM allowed) RETURNING uid
+			UPDATE transfer.deliveries SET downloads = downloads + 1, downloaded_at = $8 WHERE uid = $3 AND EXISTS (SELECT FROM allowed)
+				RETURNING uid
 		), x AS (
 			INSERT INTO transfer.downloads AS x (transfer, item, delivery, day, objects, size, downloads, sent, began_at, last_at, addresses)
 			SELECT $1, $2, d.uid, $4, $5, $6, 1, $7, $8, $8, array_remove(ARRAY[$9::inet], NULL) FROM d, room WHERE room.enough
-			ON CONFLICT ON CONSTRAINT downloads_pkey DO UPDATE SET downloads = x.downloads + 1, sent = x.sent + excluded.sent, last_at = excluded.last_at,
-				addresses = CASE WHEN excluded.addresses <@ x.addresses OR cardinality(x.addresses) >= ` + maxAddresses + ` THEN x.addresses ELSE x.addresses || excluded.addresses END
+			ON CONFLICT ON CONSTRAINT downloads_pkey DO UPDATE SET downloads = x.downloads + 1, sent = x.sent + excluded.sent,
+				last_at = excluded.last_at,
+				addresses = CASE WHEN excluded.addresses <@ x.addresses OR cardinality(x.addresses) >= ` + maxAddresses +
+		` THEN x.addresses ELSE x.addresses || excluded.addresses END
 		)
 		SELECT EXISTS (SELECT FROM t) AND EXISTS (SELECT FROM transfer.deliveries WHERE uid = $3) AS present, EXISTS (SELECT FROM d) AS counted`
 )
@@ -98,7 +101,8 @@ func (s *Store) CountLimited(ctx context.Context, d DownloadedItem, bytes int64,
 	return database.OneLocked[Counted](ctx, s.q, "count download", nil, lock, `
 		WITH `+livingTransfer+`, `+roomForItem+`, before AS (`+usage+`), allowed AS (
 			SELECT FROM t, room, before
-			WHERE room.enough AND (t.max_downloads IS NULL OR before.own < t.max_downloads) AND (t.max_total_downloads IS NULL OR before.total < t.max_total_downloads)
+			WHERE room.enough AND (t.max_downloads IS NULL OR before.own < t.max_downloads) AND (t.max_total_downloads IS NULL
+				OR before.total < t.max_total_downloads)
 		), `+countDownload,
 		d.Transfer, d.Item, d.Delivery, day(now), d.Objects, d.Size, bytes, now, address(from), d.contained())
 }
@@ -154,11 +158,14 @@ type Sent struct {
 func (s *Store) RecordSent(ctx context.Context, d DownloadedItem, p SentPart, most int, now time.Time) (Sent, error) {
 	return database.One[Sent](ctx, s.q, "record download", nil, `
 		WITH `+roomForItem+`, p AS (SELECT CASE WHEN $9::bigint > $8::bigint THEN int8multirange(int8range($8, $9)) ELSE '{}' END AS part), x AS (
-			INSERT INTO transfer.downloads AS x (transfer, item, delivery, day, objects, size, downloads, sent, ranges, began_at, last_at, completed_at)
-			SELECT $1, $2, $3, coalesce((`+lastDay+`), $4), $5, $6, 0, greatest($7, 0), p.part, $10, $10, CASE WHEN p.part @> int8range(0, $6) THEN $10::timestamptz END
+			INSERT INTO transfer.downloads AS x (transfer, item, delivery, day, objects, size, downloads, sent, ranges, began_at, last_at,
+				completed_at)
+			SELECT $1, $2, $3, coalesce((`+lastDay+
+		`), $4), $5, $6, 0, greatest($7, 0), p.part, $10, $10, CASE WHEN p.part @> int8range(0, $6) THEN $10::timestamptz END
 			FROM p, room WHERE room.enough AND EXISTS (SELECT FROM transfer.transfers WHERE uid = $1)
 			ON CONFLICT ON CONSTRAINT downloads_pkey DO UPDATE SET sent = greatest(x.sent + $7, 0), last_at = excluded.last_at,
-				ranges = CASE WHEN (SELECT count(*) FROM unnest(x.ranges + excluded.ranges)) > `+maxParts+` THEN x.ranges ELSE x.ranges + excluded.ranges END,
+				ranges = CASE WHEN (SELECT count(*) FROM unnest(x.ranges + excluded.ranges)) > `+maxParts+
+		` THEN x.ranges ELSE x.ranges + excluded.ranges END,
 				completed_at = coalesce(x.completed_at, CASE WHEN x.ranges + excluded.ranges @> int8range(0, x.size) THEN excluded.last_at END)
 			RETURNING completed_at
 		)
@@ -191,7 +198,8 @@ func (s *Store) RecordAccess(ctx context.Context, d id.Delivery, from netip.Addr
 			SELECT t.uid FROM transfer.transfers t WHERE t.uid = (SELECT transfer FROM transfer.deliveries WHERE uid = $1 AND accessed_at IS NULL)
 			FOR NO KEY UPDATE
 		), d AS (
-			UPDATE transfer.deliveries d SET accessed_at = $2, accessed_from = $3 FROM opened WHERE d.uid = $1 AND d.transfer = opened.uid AND d.accessed_at IS NULL
+			UPDATE transfer.deliveries d SET accessed_at = $2, accessed_from = $3 FROM opened WHERE d.uid = $1 AND d.transfer = opened.uid
+				AND d.accessed_at IS NULL
 			RETURNING d.uid, d.transfer, d.person, d.name, d.email, d.destination_type
 		), t AS (
 			UPDATE transfer.transfers t SET state = 'accessed', accessed_at = $2 FROM d
@@ -237,5 +245,6 @@ func (s *Store) GotAll(ctx context.Context, t id.Transfer, d id.Delivery) (bool,
 			WHERE x.transfer = $1 AND x.delivery = $2 AND x.completed_at IS NOT NULL
 		)
 		SELECT EXISTS (SELECT FROM got WHERE object = $1) OR NOT EXISTS (
-			SELECT FROM transfer.transfers t JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = $1 AND o.uid NOT IN (SELECT object FROM got))`, t, d)
+			SELECT FROM transfer.transfers t JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = $1
+				AND o.uid NOT IN (SELECT object FROM got))`, t, d)
 }

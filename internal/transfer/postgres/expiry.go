@@ -58,7 +58,8 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	}
 	rows, err := database.All[ended](ctx, s.q, "end transfers", `
 		WITH t AS (
-			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL, search = NULL
+			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL,
+				search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
 			RETURNING uid, reservation, limits_organization
 		), texts AS (
@@ -74,7 +75,8 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
 		), erasing AS (
 			INSERT INTO transfer.erasing (transfer, contents)
-			SELECT uid, contents FROM (SELECT t.uid, array_remove(array_agg(o.content), NULL) AS contents FROM t LEFT JOIN o ON o.transfer = t.uid GROUP BY t.uid) c
+			SELECT uid, contents FROM (SELECT t.uid, array_remove(array_agg(o.content), NULL) AS contents FROM t LEFT
+				JOIN o ON o.transfer = t.uid GROUP BY t.uid) c
 			WHERE EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = c.uid AND r.kind = 'delivered')
 			ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING
 		), keys AS (
@@ -118,7 +120,8 @@ func (s *Store) HideDeliveries(ctx context.Context, t id.Transfer, p id.Person, 
 
 // HideTransfer hides an ended transfer from its sender.
 func (s *Store) HideTransfer(ctx context.Context, t id.Transfer, now time.Time) error {
-	_, err := database.Exec(ctx, s.q, "hide transfer", `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t, now)
+	_, err := database.Exec(ctx, s.q, "hide transfer", `UPDATE transfer.transfers SET hidden_at = $2 WHERE uid = $1 AND hidden_at IS NULL`, t,
+		now)
 	return err
 }
 
@@ -140,7 +143,8 @@ type Belongings struct {
 // ended. Each count stops at most.
 func (s *Store) Belongings(ctx context.Context, p id.Person, most int) (Belongings, error) {
 	return database.One[Belongings](ctx, s.q, "count what a person has", nil, `
-		SELECT coalesce((SELECT coalesce(v.link, m.person::text) FROM transfer.mailboxes m LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
+		SELECT coalesce((SELECT coalesce(v.link, m.person::text) FROM transfer.mailboxes m LEFT
+			JOIN transfer.vanity_links v ON v.mailbox = m.person
 				WHERE m.person = $1), '') AS mailbox,
 			(SELECT count(*) FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries
 				WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2) d) AS received,
@@ -154,7 +158,8 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH due AS (
 			SELECT t.uid, t.object_count, f.created_at AS since
-			FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at, transfer LIMIT $2) f
+			FROM (SELECT DISTINCT created_at, transfer FROM transfer.deliveries WHERE person = $1 AND hidden_at IS NULL ORDER BY created_at,
+				transfer LIMIT $2) f
 			JOIN transfer.transfers t ON t.uid = f.transfer
 		), found AS (
 			SELECT uid FROM `+bounded+`
@@ -240,7 +245,8 @@ type Expiring struct {
 func (s *Store) MarkWarned(ctx context.Context, now, before time.Time, window time.Duration, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		UPDATE transfer.transfers t SET warned_at = $1 FROM (
-			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1 AND expires_at - created_at > $3::interval
+			SELECT uid FROM transfer.transfers WHERE ended_at IS NULL AND warned_at IS NULL AND expires_at <= $2 AND expires_at > $1
+				AND expires_at - created_at > $3::interval
 				AND (warn_after IS NULL OR warn_after <= $1)
 			ORDER BY expires_at LIMIT $4 FOR UPDATE SKIP LOCKED
 		) due WHERE t.uid = due.uid RETURNING t.uid`, now, before, window, limit)
@@ -312,6 +318,7 @@ func (s *Store) MarkReminded(ctx context.Context, now, before time.Time, window 
 		JOIN transfer.mailboxes m ON m.person = r.owner
 		JOIN directory.persons p ON p.person = r.owner
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
-		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(`+segmentsHeld("x")+`), 0)::bigint AS bytes FROM transfer.objects x WHERE x.reservation = r.uid AND NOT x.partial) o`,
+		CROSS JOIN LATERAL (SELECT count(*)::int AS files, coalesce(sum(`+segmentsHeld("x")+
+		`), 0)::bigint AS bytes FROM transfer.objects x WHERE x.reservation = r.uid AND NOT x.partial) o`,
 		now, before, window, limit)
 }

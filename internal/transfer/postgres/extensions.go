@@ -36,14 +36,17 @@ type AskedSender struct {
 
 // AskExtension records that the sender of an expired transfer is asked to extend it, unless the sender was asked after a time. asked
 // is false then, and when the transfer has been extended or has ended since. It locks the transfer.
-func (s *Store) AskExtension(ctx context.Context, t id.Transfer, now, graceOver, after time.Time) (sender AskedSender, asked bool, err error) {
+func (s *Store) AskExtension(ctx context.Context, t id.Transfer, now, graceOver,
+	after time.Time) (sender AskedSender, asked bool, err error) {
 	sender, err = database.One[AskedSender](ctx, s.q, "ask for an extension", nil, `
 		WITH t AS (
 			UPDATE transfer.transfers SET extension_asked_at = $2
-			WHERE uid = $1 AND ended_at IS NULL AND sender_managed AND expires_at <= $2 AND expires_at > $3 AND (extension_asked_at IS NULL OR extension_asked_at <= $4)
+			WHERE uid = $1 AND ended_at IS NULL AND sender_managed AND expires_at <= $2 AND expires_at > $3 AND (extension_asked_at IS NULL
+				OR extension_asked_at <= $4)
 			RETURNING sender
 		)
-		SELECT p.person, coalesce(p.name, '') AS name, p.email, coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone, coalesce(p.host, '') AS host
+		SELECT p.person, coalesce(p.name, '') AS name, p.email, coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone,
+			coalesce(p.host, '') AS host
 		FROM t JOIN directory.persons p ON p.person = t.sender`, t, now, graceOver, after)
 	return sender, !sender.Person.IsZero(), err
 }

@@ -17,7 +17,8 @@ type Forwarded struct {
 
 // InsertForwarded adds objects to a new reservation that share the bytes of objects of a locked transfer, which has not ended. When
 // counted is false, their bytes count nothing: the end of a transfer gives back held and metadata.
-func (s *Store) InsertForwarded(ctx context.Context, r id.Reservation, list []transfer.Object, counted bool, now time.Time) (Forwarded, error) {
+func (s *Store) InsertForwarded(ctx context.Context, r id.Reservation, list []transfer.Object, counted bool,
+	now time.Time) (Forwarded, error) {
 	var sums Forwarded
 	metadata := make([]int64, len(list))
 	for i, o := range list {
@@ -34,8 +35,10 @@ func (s *Store) InsertForwarded(ctx context.Context, r id.Reservation, list []tr
 		WITH r AS (
 			UPDATE transfer.reservations SET object_count = cardinality($2::uuid[]) WHERE uid = $1 RETURNING uid
 		), new AS (
-			INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha256, crc32, mime_type, created_at, metadata, segmented, content)
-			SELECT n.uid, r.uid, o.client_id, o.name, o.intended_size, o.held, o.sha256, o.crc32, o.mime_type, $5, n.metadata, o.segmented, coalesce(o.content, o.uid)
+			INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha256, crc32, mime_type, created_at, metadata,
+				segmented, content)
+			SELECT n.uid, r.uid, o.client_id, o.name, o.intended_size, o.held, o.sha256, o.crc32, o.mime_type, $5, n.metadata, o.segmented,
+				coalesce(o.content, o.uid)
 			FROM r, unnest($2::uuid[], $3::uuid[], $4::bigint[]) WITH ORDINALITY AS n (uid, source, metadata, nr)
 			JOIN transfer.objects o ON o.uid = n.source
 			ORDER BY n.nr RETURNING content

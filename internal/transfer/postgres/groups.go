@@ -71,7 +71,8 @@ func (s *Store) GroupMembers(ctx context.Context, groups []id.Group) (map[id.Gro
 		transfer.GroupMember
 		MailboxGroup id.Group
 	}
-	rows, err := database.All[memberRow](ctx, s.q, "list members of groups", `SELECT x.mailbox_group, x.mailbox, coalesce(octet_length(m.fields_schema::text), 0)
+	rows, err := database.All[memberRow](ctx, s.q, "list members of groups",
+		`SELECT x.mailbox_group, x.mailbox, coalesce(octet_length(m.fields_schema::text), 0)
 			+ coalesce(octet_length(m.ui_schema::text), 0) + coalesce(octet_length(m.absence_message), 0) AS bytes
 		FROM transfer.mailbox_groups g
 		JOIN transfer.mailbox_group_members x ON x.mailbox_group = g.uid
@@ -138,12 +139,14 @@ func (s *Store) AtHome(ctx context.Context, o id.Organization, sc Scope) error {
 // SharesLimits reports whether people without an organization share the limits of an organization, as they do those of the free one.
 // Errors: transfer.ErrNotFound.
 func (s *Store) SharesLimits(ctx context.Context, o id.Organization) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "find organization", transfer.ErrNotFound, `SELECT free FROM directory.organizations WHERE organization = $1`, o)
+	return database.Scalar[bool](ctx, s.q, "find organization", transfer.ErrNotFound,
+		`SELECT free FROM directory.organizations WHERE organization = $1`, o)
 }
 
 // InsertGroup adds a group without mailboxes and link.
 func (s *Store) InsertGroup(ctx context.Context, g transfer.MailboxGroup, now time.Time) error {
-	_, err := database.Exec(ctx, s.q, "store mailbox group", `INSERT INTO transfer.mailbox_groups (uid, organization, name, description, created_at, updated_at)
+	_, err := database.Exec(ctx, s.q, "store mailbox group",
+		`INSERT INTO transfer.mailbox_groups (uid, organization, name, description, created_at, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $5)`, g.UID, g.Organization, g.Name, database.Null(g.Description), now)
 	return err
 }
@@ -151,7 +154,8 @@ func (s *Store) InsertGroup(ctx context.Context, g transfer.MailboxGroup, now ti
 // UpdateGroup replaces the name and description of an organization's group.
 // Errors: transfer.ErrNotFound.
 func (s *Store) UpdateGroup(ctx context.Context, g transfer.MailboxGroup, now time.Time) error {
-	return database.Changed(ctx, s.q, "store mailbox group", transfer.ErrNotFound, `UPDATE transfer.mailbox_groups SET name = $3, description = $4, updated_at = $5 WHERE uid = $1 AND organization = $2`,
+	return database.Changed(ctx, s.q, "store mailbox group", transfer.ErrNotFound,
+		`UPDATE transfer.mailbox_groups SET name = $3, description = $4, updated_at = $5 WHERE uid = $1 AND organization = $2`,
 		g.UID, g.Organization, g.Name, database.Null(g.Description), now)
 }
 

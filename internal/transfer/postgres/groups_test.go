@@ -65,7 +65,8 @@ func TestGroupIsStoredWhileAMailboxOfItGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = hold.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := hold.Exec(t.Context(), `SELECT FROM transfer.mailbox_group_members WHERE mailbox_group = $1 FOR UPDATE`, sales.UID); err != nil {
+	if _, err := hold.Exec(t.Context(), `SELECT FROM transfer.mailbox_group_members WHERE mailbox_group = $1 FOR UPDATE`,
+		sales.UID); err != nil {
 		t.Fatal(err)
 	}
 	deleted := try(func(s *Store) error { return s.DeleteMailbox(t.Context(), bob, time.Now()) })

@@ -57,7 +57,8 @@ func (s *Store) RenewInspections(ctx context.Context, contents []id.Object, unti
 }
 
 // SaveInspection stores a verdict, and when the next attempt is due; the zero time: never. It reports the state before.
-func (s *Store) SaveInspection(ctx context.Context, content id.Object, v transfer.Scan, due time.Time) (before transfer.ScanState, err error) {
+func (s *Store) SaveInspection(ctx context.Context, content id.Object, v transfer.Scan,
+	due time.Time) (before transfer.ScanState, err error) {
 	rules := v.Rules
 	if rules == nil {
 		rules = []string{}
@@ -125,7 +126,8 @@ func (s *Store) FirstHeld(ctx context.Context, r id.Reservation, only []id.Objec
 	type row struct{ Scan *transfer.Scan }
 	found, err := database.One[row](ctx, s.q, "find held object", nil, `
 		SELECT `+scanColumn+` FROM transfer.objects o JOIN transfer.inspections h ON h.content = coalesce(o.content, o.uid)
-		WHERE o.reservation = $1 AND (cardinality($2::uuid[]) = 0 OR o.uid = ANY ($2)) AND (h.removed_at IS NOT NULL OR h.state = ANY ($3) OR h.rules && $4)
+		WHERE o.reservation = $1 AND (cardinality($2::uuid[]) = 0 OR o.uid = ANY ($2)) AND (h.removed_at IS NOT NULL OR h.state = ANY ($3)
+			OR h.rules && $4)
 		ORDER BY h.state = 'scanning', o.position LIMIT 1`, r, append([]id.Object{}, only...), g.HeldStates, g.HeldRules)
 	return found.Scan, err
 }
@@ -149,7 +151,8 @@ func (s *Store) RemoveInfected(ctx context.Context, before, now time.Time, limit
 			RETURNING content
 		)
 		INSERT INTO transfer.discarded_objects (object, discarded_at, unshared) SELECT content, $2, true FROM gone
-		ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO UPDATE SET discarded_at = excluded.discarded_at, busy_until = NULL`, before, now, limit)
+		ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO UPDATE SET discarded_at = excluded.discarded_at,
+			busy_until = NULL`, before, now, limit)
 }
 
 // InspectAgain makes the contents of a transfer, or of one object, due now. It returns how many.
@@ -170,7 +173,8 @@ type InspectionCounts struct {
 // InspectionQueue returns what waits for a verdict.
 func (s *Store) InspectionQueue(ctx context.Context) (InspectionCounts, error) {
 	return database.One[InspectionCounts](ctx, s.q, "count inspections", nil, `
-		SELECT count(*) AS waiting, min(created_at) FILTER (WHERE state = 'scanning') AS oldest_due, count(*) FILTER (WHERE state = 'failed') AS failed
+		SELECT count(*) AS waiting, min(created_at) FILTER (WHERE state = 'scanning') AS oldest_due,
+			count(*) FILTER (WHERE state = 'failed') AS failed
 		FROM transfer.inspections WHERE due_at IS NOT NULL`)
 }
 

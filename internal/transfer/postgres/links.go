@@ -24,7 +24,8 @@ const releaseLinks = `
 // back. $3 is the organization of a group. A link that is held, or in quarantine for others, is left out.
 const claimLinks = `
 	ON CONFLICT ON CONSTRAINT vanity_links_pkey DO UPDATE
-	SET mailbox = excluded.mailbox, mailbox_group = excluded.mailbox_group, released_at = NULL, former_person = NULL, former_organization = NULL
+	SET mailbox = excluded.mailbox, mailbox_group = excluded.mailbox_group, released_at = NULL, former_person = NULL,
+		former_organization = NULL
 	WHERE v.mailbox = excluded.mailbox OR v.mailbox_group = excluded.mailbox_group OR v.released_at <= $2
 		OR v.former_person = excluded.mailbox OR v.former_organization = $3::uuid`
 
@@ -38,7 +39,8 @@ type LinkScope struct {
 // SetVanityLink gives a mailbox the link, in place of its former one. An empty link only releases the former one.
 // Errors: transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
 func (s *Store) SetVanityLink(ctx context.Context, mailbox id.Person, sc LinkScope, link string) error {
-	_, err := database.Exec(ctx, s.q, "release vanity link", releaseLinks+`WHERE v.mailbox = $1 AND (v.host_organization, v.link) <> ($3::uuid, $4::text)`,
+	_, err := database.Exec(ctx, s.q, "release vanity link",
+		releaseLinks+`WHERE v.mailbox = $1 AND (v.host_organization, v.link) <> ($3::uuid, $4::text)`,
 		mailbox, sc.Now, sc.Host, link)
 	if err != nil || link == "" {
 		return err
@@ -55,7 +57,8 @@ func (s *Store) claimMailboxLink(ctx context.Context, mailbox id.Person, sc Link
 // SetGroupVanityLink gives a group the link, in place of its former one. An empty link only releases the former one.
 // Errors: transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
 func (s *Store) SetGroupVanityLink(ctx context.Context, g transfer.MailboxGroup, sc LinkScope) error {
-	_, err := database.Exec(ctx, s.q, "release vanity link", releaseLinks+`WHERE v.mailbox_group = $1 AND (v.host_organization, v.link) <> ($3::uuid, $4::text)`,
+	_, err := database.Exec(ctx, s.q, "release vanity link",
+		releaseLinks+`WHERE v.mailbox_group = $1 AND (v.host_organization, v.link) <> ($3::uuid, $4::text)`,
 		g.UID, sc.Now, sc.Host, g.VanityLink)
 	if err != nil || g.VanityLink == "" {
 		return err

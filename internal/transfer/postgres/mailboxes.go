@@ -134,8 +134,10 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 			max_file_size_mb = excluded.max_file_size_mb, updated_at = excluded.updated_at, verify_sender = excluded.verify_sender,
 			prefill_locked = excluded.prefill_locked, inspection = excluded.inspection
 		RETURNING m.xmax = 0 AS created, EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture`,
-		m.Person, m.Secure, database.Null(m.Name), database.Null(m.Email), database.Null(m.Slogan), m.Absent, database.Null(m.AbsenceMessage), database.Null(string(m.FieldsSchema)),
-		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now, m.VerifySender, m.PrefillLocked, database.Null(m.Inspection))
+		m.Person, m.Secure, database.Null(m.Name), database.Null(m.Email), database.Null(m.Slogan), m.Absent, database.Null(m.AbsenceMessage),
+		database.Null(string(m.FieldsSchema)),
+		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now, m.VerifySender,
+		m.PrefillLocked, database.Null(m.Inspection))
 }
 
 // DeleteMailbox deletes a mailbox with its places in groups, and releases its vanity link.

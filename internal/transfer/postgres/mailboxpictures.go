@@ -22,12 +22,14 @@ func (s *Store) PutMailboxPicture(ctx context.Context, p id.Person, picture tran
 	return database.Changed(ctx, s.q, "store picture of a mailbox", transfer.ErrNotFound, `
 		INSERT INTO transfer.mailbox_pictures (mailbox, image, etag, updated_at)
 		SELECT m.person, $2, $3, $4 FROM transfer.mailboxes m WHERE m.person = $1 FOR KEY SHARE
-		ON CONFLICT ON CONSTRAINT mailbox_pictures_pkey DO UPDATE SET image = excluded.image, etag = excluded.etag, updated_at = excluded.updated_at`,
+		ON CONFLICT ON CONSTRAINT mailbox_pictures_pkey DO UPDATE SET image = excluded.image, etag = excluded.etag,
+			updated_at = excluded.updated_at`,
 		p, picture.Image, picture.ETag, now)
 }
 
 // DeleteMailboxPicture deletes the picture of a person's mailbox.
 // Errors: transfer.ErrNotFound.
 func (s *Store) DeleteMailboxPicture(ctx context.Context, p id.Person) error {
-	return database.Changed(ctx, s.q, "delete picture of a mailbox", transfer.ErrNotFound, `DELETE FROM transfer.mailbox_pictures WHERE mailbox = $1`, p)
+	return database.Changed(ctx, s.q, "delete picture of a mailbox", transfer.ErrNotFound,
+		`DELETE FROM transfer.mailbox_pictures WHERE mailbox = $1`, p)
 }

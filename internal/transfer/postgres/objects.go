@@ -32,7 +32,8 @@ func (s *Store) Objects(ctx context.Context, r id.Reservation) ([]transfer.Objec
 
 // ObjectsAfter returns up to limit of a reservation's objects in the order they were attached, and the position of the last one.
 // It begins after the position given (keyset pagination); no object has position 0. Partial uploads are left out.
-func (s *Store) ObjectsAfter(ctx context.Context, r id.Reservation, after int64, limit int) (list []transfer.Object, last int64, err error) {
+func (s *Store) ObjectsAfter(ctx context.Context, r id.Reservation, after int64,
+	limit int) (list []transfer.Object, last int64, err error) {
 	type positioned struct {
 		transfer.Object
 		Position int64
@@ -69,7 +70,8 @@ func (s *Store) IncompleteObjects(ctx context.Context, r id.Reservation, limit i
 
 // BytesAnnounced reports whether one of a reservation's objects is not to be empty.
 func (s *Store) BytesAnnounced(ctx context.Context, r id.Reservation) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "look for bytes", nil, `SELECT EXISTS (SELECT FROM transfer.objects WHERE reservation = $1 AND intended_size > 0 AND NOT partial)`, r)
+	return database.Scalar[bool](ctx, s.q, "look for bytes", nil,
+		`SELECT EXISTS (SELECT FROM transfer.objects WHERE reservation = $1 AND intended_size > 0 AND NOT partial)`, r)
 }
 
 // ReservedObject is an object with the creator of its reservation, who may work on it.
@@ -90,8 +92,8 @@ func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, s
 		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4`, r, clientID, sc.Host, sc.Now)
 }
 
-// InsertObjects attaches objects to a locked reservation and raises its count, which leaves out partial uploads. An object of no bytes is complete at once. metadata is
-// what the reservation's own texts are charged from now on.
+// InsertObjects attaches objects to a locked reservation and raises its count, which leaves out partial uploads. An object of no bytes is
+// complete at once. metadata is what the reservation's own texts are charged from now on.
 // Errors: transfer.ErrTooManyFiles; transfer.ErrClientID.
 func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []transfer.Object, metadata int64, now time.Time) error {
 	empty, files := sha256.Sum256(nil), 0
@@ -104,8 +106,10 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 		WITH r AS (
 			UPDATE transfer.reservations SET object_count = object_count + $14, metadata = $10 WHERE uid = $1 RETURNING uid
 		)
-		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, size_deferred, sha256, mime_type, created_at, metadata, upload_metadata, partial)
-		SELECT n.uid, r.uid, n.client_id, n.name, n.size, n.deferred, CASE WHEN n.size = 0 AND NOT n.deferred THEN $6::bytea END, nullif(n.mime_type, ''), $7, n.metadata,
+		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, size_deferred, sha256, mime_type, created_at, metadata,
+			upload_metadata, partial)
+		SELECT n.uid, r.uid, n.client_id, n.name, n.size, n.deferred, CASE WHEN n.size = 0 AND NOT n.deferred THEN $6::bytea END,
+			nullif(n.mime_type, ''), $7, n.metadata,
 			nullif(n.described, ''), n.partial
 		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[], $11::boolean[], $12::text[], $13::boolean[])
 			WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, deferred, described, partial, nr)
@@ -137,8 +141,10 @@ func (s *Store) DeleteObjects(ctx context.Context, reservations []id.Reservation
 
 // removeObjects is DeleteObjects without giving back the volume, which the charges say. which is the condition of objects o that compares
 // with key ($2).
-func (s *Store) removeObjects(ctx context.Context, reservations []id.Reservation, which, key string, texts bool, now time.Time) (int, []charge, error) {
-	gone := ` FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation WHERE r.uid = ANY ($1) AND r.state = 'open' AND ` + which
+func (s *Store) removeObjects(ctx context.Context, reservations []id.Reservation, which, key string, texts bool,
+	now time.Time) (int, []charge, error) {
+	gone := ` FROM transfer.objects o JOIN transfer.reservations r ON r.uid = o.reservation WHERE r.uid = ANY ($1) AND r.state = 'open' AND ` +
+		which
 	// The lock is a statement of its own, so that the next one sees what a writer charged while the lock waited for it.
 	n, err := database.Exec(ctx, s.q, "lock objects", `SELECT`+gone+` FOR UPDATE OF o`, reservations, key)
 	if err != nil || n == 0 && !texts {
@@ -147,9 +153,11 @@ func (s *Store) removeObjects(ctx context.Context, reservations []id.Reservation
 	charges, err := database.All[charge](ctx, s.q, "delete objects", `
 		WITH gone AS (
 			SELECT o.uid, o.reservation, o.partial, o.metadata,
-				(SELECT max(s.lease_until) FROM transfer.segments s WHERE s.object = o.uid) AS lease_until, `+utcMonth("o")+` AS month, r.owner, r.organization, r.limits_organization`+gone+`
+				(SELECT max(s.lease_until) FROM transfer.segments s WHERE s.object = o.uid) AS lease_until, `+utcMonth("o")+
+		` AS month, r.owner, r.organization, r.limits_organization`+gone+`
 		), s AS (
-			SELECT g.reservation, g.owner, g.organization, g.limits_organization, s.uid, s.reserved, s.reserved_month FROM gone g JOIN transfer.segments s ON s.object = g.uid
+			SELECT g.reservation, g.owner, g.organization, g.limits_organization, s.uid, s.reserved, s.reserved_month FROM gone g
+				JOIN transfer.segments s ON s.object = g.uid
 		), released AS (
 			UPDATE transfer.segments n SET reserved = 0, epoch = n.epoch + 1 FROM s WHERE n.uid = s.uid
 		), sums AS (
@@ -189,12 +197,13 @@ func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, err
 		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp()) ORDER BY discarded_at LIMIT $1`, limit)
 }
 
-// MarkPurged records that the bytes of the objects are purged: their segments are gone, and what was known about bytes that no object has any
-// more.
+// MarkPurged records that the bytes of the objects are purged: their segments are gone, and what was known about bytes that no object has
+// any more.
 func (s *Store) MarkPurged(ctx context.Context, contents []id.Object) error {
 	_, err := database.Exec(ctx, s.q, "mark objects as purged", `
 		WITH inspected AS (
-			DELETE FROM transfer.inspections i WHERE i.content = ANY ($1) AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.uid = i.content OR o.content = i.content)
+			DELETE FROM transfer.inspections i WHERE i.content = ANY ($1) AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.uid = i.content
+				OR o.content = i.content)
 		), gone AS (
 			DELETE FROM transfer.segments WHERE object = ANY ($1) RETURNING uid
 		), uncharged AS (

@@ -38,12 +38,14 @@ func (q MailboxSearch) page() (rows string, args []any) {
 			FROM transfer.mailboxes m LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person WHERE m.person = $2`, []any{q.Person}
 	case !q.Organization.IsZero():
 		return `SELECT * FROM (
-				(SELECT NULL::uuid AS mailbox, g.uid AS mailbox_group, (SELECT v.link FROM transfer.vanity_links v WHERE v.mailbox_group = g.uid) AS link, 'g' AS key, g.uid AS at
+				(SELECT NULL::uuid AS mailbox, g.uid AS mailbox_group, (SELECT v.link FROM transfer.vanity_links v
+					WHERE v.mailbox_group = g.uid) AS link, 'g' AS key, g.uid AS at
 				FROM transfer.mailbox_groups g WHERE g.organization = $2 AND $3 <> 'm' AND g.uid > $4::uuid ORDER BY g.uid LIMIT $5)
 			UNION ALL
 				(SELECT m.person, NULL, (SELECT v.link FROM transfer.vanity_links v WHERE v.mailbox = m.person), 'm', p.person
 				FROM directory.persons p CROSS JOIN LATERAL (SELECT m.person FROM transfer.mailboxes m WHERE m.person = p.person OFFSET 0) m
-				WHERE p.organization = $2 AND p.person > CASE WHEN $3 = 'm' THEN $4::uuid ELSE '00000000-0000-0000-0000-000000000000' END ORDER BY p.person LIMIT $5)
+				WHERE p.organization = $2 AND p.person > CASE WHEN $3 = 'm' THEN $4::uuid ELSE '00000000-0000-0000-0000-000000000000' END
+					ORDER BY p.person LIMIT $5)
 			) x ORDER BY key, at LIMIT $5`, []any{q.Organization, q.AfterKey, q.After, q.Limit}
 	}
 	return `SELECT v.mailbox, v.mailbox_group, v.link, v.link COLLATE "C" AS key, v.host_organization AS at FROM transfer.vanity_links v
@@ -56,7 +58,8 @@ func (s *Store) FindMailboxes(ctx context.Context, q MailboxSearch, now time.Tim
 	page, args := q.page()
 	return database.All[FoundMailbox](ctx, s.q, "find mailboxes", `
 		WITH page AS MATERIALIZED (`+page+`)
-		SELECT page.mailbox AS person, page.mailbox_group AS mailbox_group, coalesce(page.link, '') AS link, coalesce(g.name, m.name, '') AS name, coalesce(m.email, '') AS email,
+		SELECT page.mailbox AS person, page.mailbox_group AS mailbox_group, coalesce(page.link, '') AS link, coalesce(g.name, m.name,
+			'') AS name, coalesce(m.email, '') AS email,
 			coalesce(m.absent, false) AS absent, coalesce(m.secure, false) AS secure, o.organization, coalesce(o.name, '') AS organization_name,
 			coalesce(g.members, 0) AS members, x.reservations, x.bytes, page.key, page.at
 		FROM page LEFT JOIN LATERAL (
@@ -68,6 +71,7 @@ func (s *Store) FindMailboxes(ctx context.Context, q MailboxSearch, now time.Tim
 		) g ON true LEFT JOIN LATERAL (
 			SELECT o.organization, o.name FROM directory.organizations o WHERE o.organization = coalesce(m.organization, g.organization) OFFSET 0
 		) o ON true CROSS JOIN LATERAL (
-			SELECT count(*) AS reservations, coalesce(sum(r.bytes), 0)::bigint AS bytes FROM transfer.stranger_reservations r WHERE r.owner = page.mailbox AND r.expires_at > $1
+			SELECT count(*) AS reservations, coalesce(sum(r.bytes), 0)::bigint AS bytes FROM transfer.stranger_reservations r
+				WHERE r.owner = page.mailbox AND r.expires_at > $1
 		) x ORDER BY page.key COLLATE "C", page.at`, append([]any{now}, args...)...)
 }

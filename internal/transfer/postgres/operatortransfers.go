@@ -23,8 +23,8 @@ type TransferSearch struct {
 	Limit        int
 }
 
-// candidates returns the transfers of the search before the position in $2 and $3, newest first, at most $4. $6 is the owner. All transfers are in the order
-// of their uids, which are UUIDs of version 7.
+// candidates returns the transfers of the search before the position in $2 and $3, newest first, at most $4. $6 is the owner. All transfers
+// are in the order of their uids, which are UUIDs of version 7.
 func (q TransferSearch) candidates() (rows, order string, subject any) {
 	order = ` ORDER BY created_at DESC, uid DESC`
 	rest := ` < ($2::timestamptz, $3::uuid)` + order + ` LIMIT $4`
@@ -73,7 +73,8 @@ func quoted(s transfer.State) string {
 
 // FindTransfers returns a page of the transfers of a search, and the position of the next page, which is zero on the last
 // one. A page with a state may be empty and have a next one.
-func (s *Store) FindTransfers(ctx context.Context, q TransferSearch, now time.Time) (list []transfer.ListedTransfer, next Position, err error) {
+func (s *Store) FindTransfers(ctx context.Context, q TransferSearch,
+	now time.Time) (list []transfer.ListedTransfer, next Position, err error) {
 	type row struct {
 		transfer.ListedTransfer
 		Found, Last bool
@@ -93,7 +94,8 @@ func (s *Store) FindTransfers(ctx context.Context, q TransferSearch, now time.Ti
 				SELECT c.created_at, c.uid, `+q.found()+` AS found, row_number() OVER (`+order+`) = $4 AS last FROM candidates c
 			) c WHERE found OR last`+order+` LIMIT `+strconv.Itoa(q.Limit+1)+`
 		)
-		SELECT page.found, page.last, t.uid, t.type AS kind, CASE WHEN t.ended_at IS NULL AND t.expires_at <= $5 THEN 'expired' ELSE t.state END AS state,
+		SELECT page.found, page.last, t.uid, t.type AS kind, CASE WHEN t.ended_at IS NULL
+			AND t.expires_at <= $5 THEN 'expired' ELSE t.state END AS state,
 			json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender) AS sender, coalesce(d.recipient, '') AS recipient,
 			d.recipients, d.downloads, t.object_count, t.total_bytes, t.protection, coalesce(t.malware_status, '') AS malware_status, t.created_at,
 			CASE WHEN t.pinned_expiry IS NULL THEN t.expires_at END AS expires_at
@@ -133,8 +135,10 @@ type TransferHolders struct {
 // Errors: transfer.ErrNotFound.
 func (s *Store) TransferHolders(ctx context.Context, uid id.Transfer) (TransferHolders, error) {
 	return database.One[TransferHolders](ctx, s.q, "find holders of transfer", transfer.ErrNotFound, `
-		SELECT coalesce((SELECT p.email FROM directory.persons p WHERE p.person = t.owner), '') AS owner_email, t.limits_organization AS organization,
-			coalesce((SELECT o.name FROM directory.organizations o WHERE o.organization = t.limits_organization), '') AS organization_name, t.ended_at,
+		SELECT coalesce((SELECT p.email FROM directory.persons p WHERE p.person = t.owner), '') AS owner_email,
+			t.limits_organization AS organization,
+			coalesce((SELECT o.name FROM directory.organizations o WHERE o.organization = t.limits_organization), '') AS organization_name,
+				t.ended_at,
 			EXISTS (SELECT FROM transfer.receipts c WHERE c.transfer = t.uid AND c.body IS NOT NULL) AS has_receipt
 		FROM transfer.transfers t WHERE t.uid = $1`, uid)
 }

@@ -17,9 +17,10 @@ type MembersMailboxes struct {
 	Limit        int
 }
 
-// OrganizationMailboxes returns a page of mailboxes in the order of their owners, and the owner behind whom the next page begins, who is zero on
-// the last one. With a search, a page may be empty and have a next one.
-func (s *Store) OrganizationMailboxes(ctx context.Context, q MembersMailboxes, sc Scope) (list []transfer.UsedMailbox, next id.Person, err error) {
+// OrganizationMailboxes returns a page of mailboxes in the order of their owners, and the owner behind whom the next page begins, who is
+// zero on the last one. With a search, a page may be empty and have a next one.
+func (s *Store) OrganizationMailboxes(ctx context.Context, q MembersMailboxes,
+	sc Scope) (list []transfer.UsedMailbox, next id.Person, err error) {
 	type row struct {
 		ownedMailbox
 		transfer.MailboxUse
@@ -39,12 +40,14 @@ func (s *Store) OrganizationMailboxes(ctx context.Context, q MembersMailboxes, s
 					(SELECT v.link FROM transfer.vanity_links v WHERE v.mailbox = c.person))), $6) > 0 AS found FROM candidates c
 			) c WHERE found OR last ORDER BY person LIMIT $7
 		)
-		SELECT `+accountColumns+`, `+mailboxColumns+`, t.received_at, t.transfers, t.bytes, t.partly, r.reservations, r.reservation_bytes, x.found, x.last
+		SELECT `+accountColumns+`, `+mailboxColumns+
+		`, t.received_at, t.transfers, t.bytes, t.partly, r.reservations, r.reservation_bytes, x.found, x.last
 		FROM page x JOIN transfer.mailboxes m ON m.person = x.person
 		JOIN directory.persons p ON p.person = m.person`+accountJoins+`
 		LEFT JOIN transfer.vanity_links v ON v.mailbox = m.person
 		CROSS JOIN LATERAL (
-			SELECT max(t.created_at) FILTER (WHERE t.type = 'mailbox') AS received_at, count(*) FILTER (WHERE t.type = 'mailbox' AND t.ended_at IS NULL) AS transfers,
+			SELECT max(t.created_at) FILTER (WHERE t.type = 'mailbox') AS received_at, count(*) FILTER (WHERE t.type = 'mailbox'
+				AND t.ended_at IS NULL) AS transfers,
 				coalesce(sum(t.total_bytes) FILTER (WHERE t.type = 'mailbox' AND t.ended_at IS NULL), 0)::bigint AS bytes, count(*) = $8 AS partly
 			FROM (
 				SELECT t.created_at, t.type, t.total_bytes, t.ended_at FROM transfer.transfers t
@@ -54,7 +57,8 @@ func (s *Store) OrganizationMailboxes(ctx context.Context, q MembersMailboxes, s
 			SELECT count(*) AS reservations, coalesce(sum(r.bytes), 0)::bigint AS reservation_bytes
 			FROM transfer.stranger_reservations r WHERE r.owner = x.person AND r.expires_at > $9
 		) r ORDER BY m.person`,
-		transfer.Month(sc.Now), sc.Defaults.UploadVolume, q.Organization, q.After, q.Candidates, q.Search, q.Limit+1, transfer.CountedTransfers, sc.Now)
+		transfer.Month(sc.Now), sc.Defaults.UploadVolume, q.Organization, q.After, q.Candidates, q.Search, q.Limit+1, transfer.CountedTransfers,
+		sc.Now)
 	if err != nil {
 		return nil, next, err
 	}
@@ -67,7 +71,8 @@ func (s *Store) OrganizationMailboxes(ctx context.Context, q MembersMailboxes, s
 			if err != nil {
 				return nil, next, err
 			}
-			list = append(list, transfer.UsedMailbox{PublicMailbox: transfer.PublicMailbox{Mailbox: r.Mailbox, Owner: owner}, MailboxUse: r.MailboxUse})
+			list = append(list, transfer.UsedMailbox{PublicMailbox: transfer.PublicMailbox{Mailbox: r.Mailbox, Owner: owner},
+				MailboxUse: r.MailboxUse})
 		}
 		if r.Last {
 			next = r.Person

@@ -66,7 +66,8 @@ func (s *Store) ContinueDownload(ctx context.Context, hash []byte, bytes, budget
 
 // ReturnUnsent takes bytes of an answer that ended early off those that a key has sent.
 func (s *Store) ReturnUnsent(ctx context.Context, hash []byte, bytes int64) error {
-	_, err := database.Exec(ctx, s.q, "return unsent bytes", `UPDATE transfer.one_time_keys SET sent = greatest(sent - $2, 0) WHERE key_hash = $1`, hash, bytes)
+	_, err := database.Exec(ctx, s.q, "return unsent bytes",
+		`UPDATE transfer.one_time_keys SET sent = greatest(sent - $2, 0) WHERE key_hash = $1`, hash, bytes)
 	return err
 }
 

@@ -23,13 +23,15 @@ import (
 func TestLookupsReadNoWholeTable(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)
-	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "stranger_reservations", "objects", "transfers", "deliveries",
+	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "stranger_reservations", "objects",
+		"transfers", "deliveries",
 		"organizations", "hosts", "limits", "adminunits", "volumes", "stored_volumes", "search_texts"}
 	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
 		var person, reservation, organization, sent, object, delivery uuid.UUID
 		if err := db.Pool.QueryRow(t.Context(), `
 			SELECT p.uid, r.uid, h.organization, t.uid, o.uid, d.uid
-			FROM identity.persons p JOIN transfer.reservations r ON r.owner = p.uid AND r.state = 'open' JOIN transfer.transfers t ON t.sender = p.uid
+			FROM identity.persons p JOIN transfer.reservations r ON r.owner = p.uid AND r.state = 'open'
+				JOIN transfer.transfers t ON t.sender = p.uid
 			JOIN transfer.objects o ON o.reservation = t.reservation JOIN transfer.deliveries d ON d.transfer = t.uid, identity.hosts h
 			WHERE p.name = $1 AND h.host = $2`, of.name, of.host).Scan(&person, &reservation, &organization, &sent, &object, &delivery); err != nil {
 			t.Fatal(err)
@@ -54,7 +56,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"sealing":         func() error { _, err := s.LockSealing(ctx, o, sc); return err },
 			"segments":        func() error { _, err := s.Segments(ctx, o); return err },
 			"final of partial uploads": func() error {
-				return s.MakeFinal(ctx, transfer.Object{UID: id.New[id.Object](), UploadConcat: "final;x"}, []transfer.Object{{UID: id.New[id.Object](), ClientID: "a"}})
+				return s.MakeFinal(ctx, transfer.Object{UID: id.New[id.Object](), UploadConcat: "final;x"},
+					[]transfer.Object{{UID: id.New[id.Object](), ClientID: "a"}})
 			},
 			"transfer":       func() error { _, err := s.TransferOf(ctx, tr, p, sc); return err },
 			"sender's link":  func() error { _, err := s.SenderLink(ctx, tr); return err },
@@ -97,7 +100,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				return err
 			},
 			"expired, oldest first": func() error {
-				_, _, err := s.Transfers(ctx, p, Page{Received: true, Sent: true, Oldest: true, Limit: 5, Filter: transfer.FilterExpired, Candidates: 100}, sc)
+				_, _, err := s.Transfers(ctx, p, Page{Received: true, Sent: true, Oldest: true, Limit: 5, Filter: transfer.FilterExpired,
+					Candidates: 100}, sc)
 				return err
 			},
 			"later page of the oldest": func() error {
@@ -105,7 +109,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				return err
 			},
 			"search of the open": func() error {
-				_, _, err := s.Transfers(ctx, p, Page{Received: true, Sent: true, Limit: 5, Search: "xyz", Filter: transfer.FilterOpen, Candidates: 1}, sc)
+				_, _, err := s.Transfers(ctx, p, Page{Received: true, Sent: true, Limit: 5, Search: "xyz", Filter: transfer.FilterOpen, Candidates: 1},
+					sc)
 				return err
 			},
 			"operator's newest transfers": func() error { return find(s, TransferSearch{Limit: 5}) },
@@ -124,7 +129,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 			"months of an organization": func() error { _, err := s.UsedMonths(ctx, sc.HostOrganization); return err },
 			"transfers of a member":     func() error { return find(s, TransferSearch{Organization: sc.HostOrganization, Owner: p, Limit: 5}) },
 			"mailboxes of members": func() error {
-				_, _, err := s.OrganizationMailboxes(ctx, MembersMailboxes{Organization: sc.HostOrganization, Search: "box1", Candidates: 5, Limit: 5}, sc)
+				_, _, err := s.OrganizationMailboxes(ctx, MembersMailboxes{Organization: sc.HostOrganization, Search: "box1", Candidates: 5, Limit: 5},
+					sc)
 				return err
 			},
 			"mailboxes by link":            func() error { return findMailboxes(s, MailboxSearch{Link: "box12", Limit: 5}) },
@@ -179,7 +185,8 @@ var bounds = transfer.StrangerLimits{NetworkShare: 100, Reservations: 50, Organi
 func strange(owner id.Person, organization id.Organization) transfer.Reservation {
 	return transfer.Reservation{
 		UID: id.New[id.Reservation](), Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1", TTL: 7,
-		Protection: transfer.ProtectNone, MaxFiles: 1, MaxFileSizeMB: 1, MaxRecipients: 1, CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour),
+		Protection: transfer.ProtectNone, MaxFiles: 1, MaxFileSizeMB: 1, MaxRecipients: 1, CreatedAt: time.Now(),
+		ExpiresAt: time.Now().Add(time.Hour),
 	}
 }
 
@@ -214,7 +221,8 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 	}
 	unconfirmed := func() {
 		t.Helper()
-		if _, err := s.Unconfirmed(ctx, Payer{Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1"}); err != nil {
+		if _, err := s.Unconfirmed(ctx, Payer{Owner: owner, Organization: organization, LimitsOrganization: organization,
+			Client: "192.0.2.1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,9 +234,11 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 		unconfirmed()
 	}
 	exec(`INSERT INTO transfer.reservations (uid, type, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-		SELECT gen_random_uuid(), 'mailbox', gen_random_uuid(), $1, 7, 'none', 1, 1, 1, now(), now() + interval '1 day' FROM generate_series(1, 5000)`, organization)
+		SELECT gen_random_uuid(), 'mailbox', gen_random_uuid(), $1, 7, 'none', 1, 1, 1, now(), now() + interval '1 day' FROM generate_series(1,
+			5000)`, organization)
 	exec(`INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
-		SELECT uid, owner, $1, $1, uid::text, expires_at FROM transfer.reservations r WHERE NOT EXISTS (SELECT FROM transfer.mailboxes m WHERE m.person = r.owner)`, organization)
+		SELECT uid, owner, $1, $1, uid::text, expires_at FROM transfer.reservations r WHERE NOT EXISTS (SELECT FROM transfer.mailboxes m
+			WHERE m.person = r.owner)`, organization)
 	read := func() (scans, tuples int64) {
 		t.Helper()
 		exec(`SELECT pg_stat_force_next_flush()`)

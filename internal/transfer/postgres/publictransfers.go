@@ -37,7 +37,8 @@ func (l Linked) Access() Access {
 // Errors: transfer.ErrNotFound.
 func (s *Store) Linked(ctx context.Context, keyHash []byte, sc Scope) (Linked, error) {
 	return database.One[Linked](ctx, s.q, "find link", transfer.ErrNotFound, `
-		SELECT `+transferColumns+`, `+deliveryJSON+` AS recipient, d.accessed_at IS NOT NULL AS delivery_opened, t.password_hash, t.protection_epoch,
+		SELECT `+transferColumns+`, `+deliveryJSON+
+		` AS recipient, d.accessed_at IS NOT NULL AS delivery_opened, t.password_hash, t.protection_epoch,
 			coalesce(p.locale, '') AS locale, coalesce(p.time_zone, '') AS time_zone,
 			coalesce(w.locale, '') AS sender_locale, coalesce(w.time_zone, '') AS sender_zone
 		FROM `+byLink+`

@@ -38,7 +38,8 @@ func (s *Store) InsertReceipt(ctx context.Context, r Receipt) error {
 
 // InsertReceiptPart stores a further part of a long receipt. Parts count from 1.
 func (s *Store) InsertReceiptPart(ctx context.Context, t id.Transfer, part int, body []byte) error {
-	_, err := database.Exec(ctx, s.q, "store part of receipt", `INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ($1, $2, $3)`, t, part, body)
+	_, err := database.Exec(ctx, s.q, "store part of receipt", `INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ($1, $2, $3)`,
+		t, part, body)
 	return err
 }
 
@@ -52,7 +53,8 @@ func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader 
 
 // Answered returns a transfer with its answers; the zero one when it is erased.
 func (s *Store) Answered(ctx context.Context, t id.Transfer) (transfer.Transfer, error) {
-	list, err := database.All[transfer.Transfer](ctx, s.q, "find transfer", `SELECT `+transferColumns+` FROM transfer.transfers t WHERE t.uid = $1`, t)
+	list, err := database.All[transfer.Transfer](ctx, s.q, "find transfer",
+		`SELECT `+transferColumns+` FROM transfer.transfers t WHERE t.uid = $1`, t)
 	if err != nil || len(list) == 0 {
 		return transfer.Transfer{}, err
 	}
@@ -61,7 +63,8 @@ func (s *Store) Answered(ctx context.Context, t id.Transfer) (transfer.Transfer,
 
 // ReceiptPart returns a part of a long receipt, nil after the last one.
 func (s *Store) ReceiptPart(ctx context.Context, t id.Transfer, part int) ([]byte, error) {
-	return database.Scalar[[]byte](ctx, s.q, "read part of receipt", nil, `SELECT body FROM transfer.receipt_parts WHERE transfer = $1 AND part = $2`, t, part)
+	return database.Scalar[[]byte](ctx, s.q, "read part of receipt", nil,
+		`SELECT body FROM transfer.receipt_parts WHERE transfer = $1 AND part = $2`, t, part)
 }
 
 // EraseReceipts erases the statements about transfers, all but their hashes, and returns how many there were.

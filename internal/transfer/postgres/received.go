@@ -11,7 +11,8 @@ import (
 // UpdateReceived stores what a person notes about a received, locked transfer. A search finds new notes when reworded is true.
 func (s *Store) UpdateReceived(ctx context.Context, t id.Transfer, p id.Person, read bool, notes string, reworded bool) error {
 	_, err := database.Exec(ctx, s.q, "store notes", `
-		UPDATE transfer.deliveries SET read = $3, notes = nullif($4, '') WHERE transfer = $1 AND person = $2 AND hidden_at IS NULL`, t, p, read, notes)
+		UPDATE transfer.deliveries SET read = $3, notes = nullif($4, '') WHERE transfer = $1 AND person = $2
+			AND hidden_at IS NULL`, t, p, read, notes)
 	if err != nil || !reworded {
 		return err
 	}
@@ -24,7 +25,8 @@ var forever = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // Pin keeps a locked transfer from expiring.
 func (s *Store) Pin(ctx context.Context, t id.Transfer) error {
 	_, err := database.Exec(ctx, s.q, "pin transfer", `
-		UPDATE transfer.transfers SET pinned_expiry = expires_at, expires_at = $2 WHERE uid = $1 AND pinned_expiry IS NULL AND ended_at IS NULL`, t, forever)
+		UPDATE transfer.transfers SET pinned_expiry = expires_at, expires_at = $2 WHERE uid = $1 AND pinned_expiry IS NULL
+			AND ended_at IS NULL`, t, forever)
 	return err
 }
 

@@ -14,12 +14,15 @@ import (
 // reservationColumns are a readReservation, with the tables of reservationTables.
 const (
 	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
-	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid, r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
+	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid,
+		r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email,
 	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified AND r.sender_by_session
-		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
-	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client, '') AS client, r.max_files,
+		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid
+			AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
+	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client,
+		'') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
 	JOIN directory.persons p ON p.person = r.owner` + accountJoins + `
@@ -51,7 +54,8 @@ type HeldReservation struct {
 }
 
 func (r readReservation) held(owner transfer.Owner) HeldReservation {
-	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, UISchema: r.UISchema, VerifySender: r.VerifySender, Inspection: r.MailboxInspection, ObjectCount: r.ObjectCount, Metadata: r.Metadata}
+	h := HeldReservation{Reservation: r.Reservation, Facts: owner, FieldsSchema: r.FieldsSchema, UISchema: r.UISchema,
+		VerifySender: r.VerifySender, Inspection: r.MailboxInspection, ObjectCount: r.ObjectCount, Metadata: r.Metadata}
 	h.VolumeLimitExceeded = owner.VolumeExceeded()
 	if h.Kind == transfer.KindMailbox {
 		m := transfer.PublicMailbox{Mailbox: transfer.Mailbox{Name: r.MailboxName, Email: r.MailboxEmail}, Owner: owner}
@@ -74,15 +78,19 @@ func (s *Store) InsertReservation(ctx context.Context, r transfer.Reservation) e
 		INSERT INTO transfer.reservation_recipients (reservation, position, person, name, email, destination_type)
 		SELECT r.uid, n.nr, n.person, nullif(n.name, ''), n.email, n.kind
 		FROM r, unnest($22::uuid[], $23::text[], $24::text[], $25::text[]) WITH ORDINALITY AS n (person, name, email, kind, nr)`,
-		r.UID, r.Kind, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
-		database.Null(r.AnonEmail), database.Null(r.Locale), r.DeliveryNotification, r.TTL, database.Null(r.Priority), r.Protection, database.Null(r.PasswordHash),
-		database.Null(string(r.Fields)), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds, r.MetadataBytes())
+		r.UID, r.Kind, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Subject), database.Null(r.Message),
+		database.Null(r.AnonSender),
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.DeliveryNotification, r.TTL, database.Null(r.Priority), r.Protection,
+		database.Null(r.PasswordHash),
+		database.Null(string(r.Fields)), r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, persons, names, emails, kinds,
+		r.MetadataBytes())
 	return err
 }
 
 // ReplaceRecipients replaces the recipients of a locked reservation.
 func (s *Store) ReplaceRecipients(ctx context.Context, r transfer.Reservation) error {
-	if _, err := database.Exec(ctx, s.q, "clear recipients", `DELETE FROM transfer.reservation_recipients WHERE reservation = $1`, r.UID); err != nil {
+	if _, err := database.Exec(ctx, s.q, "clear recipients", `DELETE FROM transfer.reservation_recipients WHERE reservation = $1`,
+		r.UID); err != nil {
 		return err
 	}
 	persons, names, emails, kinds := recipientColumns(r.Recipients)
@@ -173,7 +181,8 @@ func (s *Store) UpdateReservation(ctx context.Context, r transfer.Reservation) e
 		UPDATE transfer.reservations SET subject = $2, message = $3, anon_sender = $4, anon_email = $5, delivery_notification = $6, ttl = $7,
 			priority = $8, protection = $9, password_hash = $10, fields = $11, type = $12, metadata = $13
 		WHERE uid = $1 AND state = 'open'`,
-		r.UID, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender), database.Null(r.AnonEmail), r.DeliveryNotification, r.TTL, database.Null(r.Priority),
+		r.UID, database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender), database.Null(r.AnonEmail),
+		r.DeliveryNotification, r.TTL, database.Null(r.Priority),
 		r.Protection, database.Null(r.PasswordHash), database.Null(string(r.Fields)), r.Kind, r.MetadataBytes())
 	return err
 }
@@ -200,7 +209,8 @@ func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limi
 func (s *Store) EndReservations(ctx context.Context, owner id.Person, mailboxOnly bool) error {
 	_, err := database.Exec(ctx, s.q, "end reservations", `
 		UPDATE transfer.reservations SET expires_at = created_at WHERE uid IN (
-			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' OR NOT $2) ORDER BY uid FOR NO KEY UPDATE)`,
+			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' OR NOT $2)
+				ORDER BY uid FOR NO KEY UPDATE)`,
 		owner, mailboxOnly)
 	return err
 }
@@ -219,7 +229,8 @@ const maxOpenReservations = 10_000
 // OpenReservations returns the open reservations on a person's mailbox, newest first.
 func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.Time) ([]OpenReservation, error) {
 	return database.All[OpenReservation](ctx, s.q, "list open reservations", `
-		SELECT r.uid, r.created_at, (SELECT coalesce(sum(`+segmentsHeld("o")+`), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
+		SELECT r.uid, r.created_at, (SELECT coalesce(sum(`+segmentsHeld("o")+
+		`), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
 		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.expires_at > $2
 		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations)
 }

@@ -13,7 +13,8 @@ func (s *Store) SealedSegments(ctx context.Context, segments []id.Segment) (map[
 	list, err := database.All[sealed.Row](ctx, s.q, "read keys of segments", `
 		SELECT n.uid AS segment, coalesce(s.object, '00000000-0000-0000-0000-000000000000') AS object, coalesce(s.number, 0) AS number,
 			k.key, k.layout, coalesce(k.version, 0) AS version
-		FROM unnest($1::uuid[]) AS n (uid) LEFT JOIN transfer.segments s ON s.uid = n.uid LEFT JOIN transfer.sealed_segments k ON k.segment = n.uid`, segments)
+		FROM unnest($1::uuid[]) AS n (uid) LEFT JOIN transfer.segments s ON s.uid = n.uid LEFT
+			JOIN transfer.sealed_segments k ON k.segment = n.uid`, segments)
 	rows := make(map[id.Segment]sealed.Row, len(list))
 	for _, r := range list {
 		rows[r.Segment] = r
@@ -29,7 +30,8 @@ func (s *Store) SaveSealedSegment(ctx context.Context, r sealed.Row) (bool, erro
 		return n == 1, err
 	}
 	n, err := database.Exec(ctx, s.q, "save key of segment", `
-		INSERT INTO transfer.sealed_segments (segment, key, layout, version) VALUES ($1, $2, $3, 1) ON CONFLICT DO NOTHING`, r.Segment, r.Key, r.Layout)
+		INSERT INTO transfer.sealed_segments (segment, key, layout, version) VALUES ($1, $2, $3,
+			1) ON CONFLICT DO NOTHING`, r.Segment, r.Key, r.Layout)
 	return n == 1, err
 }
 
@@ -42,12 +44,15 @@ func (s *Store) DeleteSealedSegment(ctx context.Context, u id.Segment) error {
 // SealedSegmentsAfter returns segments with their places and keys in the order of their uids.
 func (s *Store) SealedSegmentsAfter(ctx context.Context, after id.Segment, limit int) ([]sealed.Row, error) {
 	return database.All[sealed.Row](ctx, s.q, "list keys of segments", `
-		SELECT k.segment, coalesce(s.object, '00000000-0000-0000-0000-000000000000') AS object, coalesce(s.number, 0) AS number, k.key, k.layout, k.version
-		FROM transfer.sealed_segments k LEFT JOIN transfer.segments s ON s.uid = k.segment WHERE k.segment > $1 ORDER BY k.segment LIMIT $2`, after, limit)
+		SELECT k.segment, coalesce(s.object, '00000000-0000-0000-0000-000000000000') AS object, coalesce(s.number, 0) AS number, k.key, k.layout,
+			k.version
+		FROM transfer.sealed_segments k LEFT JOIN transfer.segments s ON s.uid = k.segment WHERE k.segment > $1
+			ORDER BY k.segment LIMIT $2`, after, limit)
 }
 
 // ReplaceSealedKey replaces the sealed key of a segment if it has not changed.
 func (s *Store) ReplaceSealedKey(ctx context.Context, r sealed.Row, fresh []byte) error {
-	_, err := database.Exec(ctx, s.q, "replace key of segment", `UPDATE transfer.sealed_segments SET key = $3 WHERE segment = $1 AND key = $2`, r.Segment, r.Key, fresh)
+	_, err := database.Exec(ctx, s.q, "replace key of segment", `UPDATE transfer.sealed_segments SET key = $3 WHERE segment = $1 AND key = $2`,
+		r.Segment, r.Key, fresh)
 	return err
 }

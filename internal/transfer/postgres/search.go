@@ -21,8 +21,8 @@ const (
 )
 
 // found tells whether the pattern matches the candidate c. It ignores case and the Unicode form of accents (macOS decomposes them in
-// file names). A recipient's search does not see what a protection or the expiry (not after now) hides, and sees the own notes. Both are aggregates, because with EXISTS and
-// thousands of candidates the planner reads all transfers.
+// file names). A recipient's search does not see what a protection or the expiry (not after now) hides, and sees the own notes. Both are
+// aggregates, because with EXISTS and thousands of candidates the planner reads all transfers.
 func foundReceived(pattern, now string) string {
 	return `(SELECT coalesce(bool_or(CASE WHEN t.expires_at > ` + now + ` AND t.protection <> 'password' AND ` + verified + `
 			THEN t.search ELSE lower(normalize(concat_ws(' ', t.sender_name, t.sender_email))) END LIKE lower(normalize(` + pattern + `))
@@ -31,7 +31,8 @@ func foundReceived(pattern, now string) string {
 }
 
 func foundSent(pattern string) string {
-	return `(SELECT coalesce(bool_or(t.search LIKE lower(normalize(` + pattern + `)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize(` + pattern + `))), false)
+	return `(SELECT coalesce(bool_or(t.search LIKE lower(normalize(` + pattern +
+		`)) OR lower(normalize(concat_ws(' ', d.name, d.email))) LIKE lower(normalize(` + pattern + `))), false)
 		FROM transfer.transfers t LEFT JOIN transfer.deliveries d ON d.transfer = t.uid WHERE t.uid = c.uid)`
 }
 
@@ -67,7 +68,8 @@ func (s *Store) walk(ctx context.Context, p id.Person, page Page, sc Scope) ([]S
 	l := newListing(p, page, sc)
 	inbox, outbox := l.conditions(sc)
 	candidates := l.arg(page.Candidates)
-	return s.page(ctx, "search transfers", page, l, "", l.searchedHalf(l.received(""), inbox, candidates), l.searchedHalf(l.sent(""), outbox, candidates))
+	return s.page(ctx, "search transfers", page, l, "", l.searchedHalf(l.received(""), inbox, candidates),
+		l.searchedHalf(l.sent(""), outbox, candidates))
 }
 
 // conditions tell of the candidate c of each half whether the page shows it. They add only arguments that the statement uses.
@@ -111,11 +113,13 @@ func (l *listing) searchedHalf(all, found, candidates string) string {
 // hitHalf is a half of a page with a search by the index: what matches of all that the index names. It examines them from the newest
 // until the page is full.
 func (l *listing) hitHalf(all, found string) string {
-	return `(SELECT c.created_at, c.uid, true AS found, false AS last FROM (` + all + l.order + ` OFFSET 0) c WHERE ` + found + l.order + ` LIMIT $3)`
+	return `(SELECT c.created_at, c.uid, true AS found, false AS last FROM (` + all + l.order + ` OFFSET 0) c WHERE ` + found + l.order +
+		` LIMIT $3)`
 }
 
 // page runs the statement of a page, of the halves that it shows.
-func (s *Store) page(ctx context.Context, operation string, page Page, l *listing, with, inbox, outbox string) ([]SeenTransfer, Position, error) {
+func (s *Store) page(ctx context.Context, operation string, page Page, l *listing, with, inbox,
+	outbox string) ([]SeenTransfer, Position, error) {
 	halves := inbox + ` UNION ALL ` + outbox
 	switch {
 	case !page.Sent:

@@ -63,7 +63,8 @@ func (s *Store) PlanParts(ctx context.Context, o id.Object, partSize int64, part
 		INSERT INTO transfer.segments AS s (uid, object, number, size)
 		SELECT n.uid, $1, n.number, n.size FROM unnest($3::uuid[], $4::int[], $5::bigint[]) AS n (uid, number, size)
 		ON CONFLICT ON CONSTRAINT segments_pkey DO UPDATE SET size = excluded.size, epoch = s.epoch + 1`, o, partSize,
-		column(parts, func(p Segment) id.Segment { return p.UID }), column(parts, func(p Segment) int { return p.Number }), column(parts, func(p Segment) int64 { return p.Size }))
+		column(parts, func(p Segment) id.Segment { return p.UID }), column(parts, func(p Segment) int { return p.Number }),
+		column(parts, func(p Segment) int64 { return p.Size }))
 	return err
 }
 
@@ -80,7 +81,8 @@ func (s *Store) LockObject(ctx context.Context, o id.Object) error {
 
 // AllHeld reports whether the segments of an object hold all of its bytes.
 func (s *Store) AllHeld(ctx context.Context, o id.Object) (bool, error) {
-	return database.Scalar[bool](ctx, s.q, "sum segments", transfer.ErrNotFound, `SELECT `+segmentsHeld("o")+` = o.intended_size FROM transfer.objects o WHERE o.uid = $1`, o)
+	return database.Scalar[bool](ctx, s.q, "sum segments", transfer.ErrNotFound,
+		`SELECT `+segmentsHeld("o")+` = o.intended_size FROM transfer.objects o WHERE o.uid = $1`, o)
 }
 
 // TakeLease makes the caller the writer of a locked segment, without volume, and returns its epoch.
@@ -106,7 +108,8 @@ func (s *Store) RenewStored(ctx context.Context, u id.Segment, epoch int64, leas
 // TakeSeal gives the caller the lease for the sums of a locked object, and returns its epoch.
 func (s *Store) TakeSeal(ctx context.Context, o id.Object, lease time.Duration) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "take lease of sums", nil, `
-		UPDATE transfer.objects SET seal_epoch = seal_epoch + 1, seal_until = clock_timestamp() + $2::interval WHERE uid = $1 RETURNING seal_epoch`, o, lease)
+		UPDATE transfer.objects SET seal_epoch = seal_epoch + 1, seal_until = clock_timestamp() + $2::interval WHERE uid = $1
+			RETURNING seal_epoch`, o, lease)
 }
 
 // SaveSums stores the sums over the segments of an object, guarded by the epoch of TakeSeal. The lease is from now; zero ends it. Volumes

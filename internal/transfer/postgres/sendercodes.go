@@ -10,7 +10,8 @@ import (
 
 // SetSenderCode stores the hash of a locked reservation's new code for an address, unless limit codes were mailed for the
 // reservation. It reports whether it did.
-func (s *Store) SetSenderCode(ctx context.Context, r id.Reservation, email string, hash []byte, expires time.Time, limit int) (bool, error) {
+func (s *Store) SetSenderCode(ctx context.Context, r id.Reservation, email string, hash []byte, expires time.Time,
+	limit int) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "set sender's code", `
 		INSERT INTO transfer.sender_codes AS c (reservation, email, code_hash, expires_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT ON CONSTRAINT sender_codes_pkey DO UPDATE SET email = excluded.email, code_hash = excluded.code_hash,
@@ -36,7 +37,8 @@ func (s *Store) TrySenderCode(ctx context.Context, r id.Reservation, hash []byte
 
 // PersonOfEpoch returns a person whose epoch is the given one, else zero.
 func (s *Store) PersonOfEpoch(ctx context.Context, p id.Person, epoch int64) (id.Person, error) {
-	return database.Scalar[id.Person](ctx, s.q, "find person", nil, `SELECT person FROM directory.persons WHERE person = $1 AND epoch = $2`, p, epoch)
+	return database.Scalar[id.Person](ctx, s.q, "find person", nil, `SELECT person FROM directory.persons WHERE person = $1 AND epoch = $2`, p,
+		epoch)
 }
 
 // VerifiedAddresses returns the verified addresses of a person.

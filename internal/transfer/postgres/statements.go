@@ -17,8 +17,8 @@ func (s *Store) ReceiptsOf(ctx context.Context, transfers []id.Transfer) ([]Rece
 		WHERE transfer = ANY ($1) AND kind = $2 AND body IS NOT NULL ORDER BY transfer`, transfers, transfer.StatedDelivered)
 }
 
-// InsertStatements stores statements of one kind about transfers and queues them for the log. A transfer that has one of this kind keeps it.
-// It leaves named empty: the erasure of a person finds a transfer by the row of its delivery.
+// InsertStatements stores statements of one kind about transfers and queues them for the log. A transfer that has one of this kind keeps
+// it. It leaves named empty: the erasure of a person finds a transfer by the row of its delivery.
 func (s *Store) InsertStatements(ctx context.Context, kind string, statements []Receipt, now time.Time) error {
 	if len(statements) == 0 {
 		return nil

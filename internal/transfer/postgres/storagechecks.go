@@ -38,7 +38,8 @@ func (s *Store) StorageCheck(ctx context.Context, uid id.StorageCheck) (transfer
 // StorageChecks returns the newest checks, the last first, without their problems.
 func (s *Store) StorageChecks(ctx context.Context, limit int) ([]transfer.StorageCheck, error) {
 	return database.All[transfer.StorageCheck](ctx, s.q, "list storage checks", `
-		SELECT uid, started_at, finished_at, state, total, coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed, objects, bytes,
+		SELECT uid, started_at, finished_at, state, total, coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed,
+			objects, bytes,
 			findings, '[]'::jsonb AS problems, sweep_off
 		FROM transfer.storage_checks ORDER BY started_at DESC, uid DESC LIMIT $1`, limit)
 }
@@ -57,14 +58,16 @@ func (s *Store) LeaseCheck(ctx context.Context, uid id.StorageCheck, lease time.
 // RenewCheck extends the lease, or ends it with 0. It reports false when the lease is lost or the check has ended.
 func (s *Store) RenewCheck(ctx context.Context, uid id.StorageCheck, epoch int64, lease time.Duration) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "renew lease of storage check", `
-		UPDATE transfer.storage_checks SET lease_until = clock_timestamp() + $3::interval WHERE uid = $1 AND epoch = $2 AND state = 'running'`, uid, epoch, lease)
+		UPDATE transfer.storage_checks SET lease_until = clock_timestamp() + $3::interval WHERE uid = $1 AND epoch = $2
+			AND state = 'running'`, uid, epoch, lease)
 	return n == 1, err
 }
 
 // SaveCheck stores how far a check is. With now it has ended. It reports false when the lease is lost or the check has ended.
 func (s *Store) SaveCheck(ctx context.Context, c transfer.StorageCheck, epoch int64, now *time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "save storage check", `
-		UPDATE transfer.storage_checks SET total = $3, compared = $4, listed = $5, objects = $6, bytes = $7, findings = $8, problems = $9, sweep_off = $10,
+		UPDATE transfer.storage_checks SET total = $3, compared = $4, listed = $5, objects = $6, bytes = $7, findings = $8, problems = $9,
+			sweep_off = $10,
 			finished_at = $11, state = CASE WHEN $11::timestamptz IS NULL THEN 'running' ELSE 'done' END
 		WHERE uid = $1 AND epoch = $2 AND state = 'running'`,
 		c.UID, epoch, c.Total, c.Compared, c.Listed, c.Objects, c.Bytes, c.Findings, c.Problems, c.SweepOff, now)
@@ -74,7 +77,8 @@ func (s *Store) SaveCheck(ctx context.Context, c transfer.StorageCheck, epoch in
 // CancelCheck ends a check that runs. It reports whether it did.
 func (s *Store) CancelCheck(ctx context.Context, uid id.StorageCheck, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "cancel storage check", `
-		UPDATE transfer.storage_checks SET state = 'cancelled', finished_at = $2, lease_until = NULL WHERE uid = $1 AND state = 'running'`, uid, now)
+		UPDATE transfer.storage_checks SET state = 'cancelled', finished_at = $2, lease_until = NULL WHERE uid = $1
+			AND state = 'running'`, uid, now)
 	return n == 1, err
 }
 

@@ -28,14 +28,16 @@ type AddedReservation struct {
 // A count stops at its bound, so its cost is bounded as well.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
 	count := func(where, limit string) string {
-		return `(SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where + ` AND expires_at > $16 LIMIT ` + limit + `::bigint) x)`
+		return `(SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where + ` AND expires_at > $16 LIMIT ` + limit +
+			`::bigint) x)`
 	}
 	sql := `
 		WITH open AS MATERIALIZED (
 			SELECT ` + count(`owner = $2`, `$19`) + ` AS mailbox, ` + count(`owner = $2 AND client = $18`, `$20`) + ` AS mailbox_client,
 				` + count(`organization = $3`, `$21`) + ` AS organization, ` + count(`limits_organization = $4 AND client = $18`, `$22`) + ` AS organization_client
 		), r AS (
-			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender, anon_email,
+			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender,
+				anon_email,
 				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client, sender_by_session)
 			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $23
 			FROM transfer.mailboxes m, open
@@ -47,8 +49,10 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 		)
 		SELECT open.*, EXISTS (SELECT FROM r) AS stored FROM open`
 	args := []any{
-		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject), database.Null(r.Message), database.Null(r.AnonSender),
-		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt, r.ExpiresAt, database.Null(r.Client),
+		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject),
+		database.Null(r.Message), database.Null(r.AnonSender),
+		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt,
+		r.ExpiresAt, database.Null(r.Client),
 		l.Reservations, l.Share(l.Reservations), l.OrganizationReservations, l.Share(l.OrganizationReservations),
 		!r.SenderByUID,
 	}
@@ -66,7 +70,8 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 // planOnce makes Postgres plan the statements of a transaction once, for their indexes. A plan that was made while
 // transfer.stranger_reservations was empty reads all of it until the next ANALYZE, and a plan for each call takes longer than the
 // statement.
-var planOnce = database.Statement{SQL: `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`}
+var planOnce = database.Statement{
+	SQL: `SELECT set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`}
 
 // strangersKeys names the advisory locks for adding a stranger's reservation, one for each bound. All transactions lock in this order.
 func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []string) {

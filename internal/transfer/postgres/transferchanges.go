@@ -42,10 +42,12 @@ func (s *Store) UpdateTransfer(ctx context.Context, uid id.Transfer, t TransferT
 			warn_after = CASE WHEN $8 THEN coalesce(t.warned_at + interval '1 day', t.warn_after) ELSE t.warn_after END,
 			warned_at = CASE WHEN $8 THEN NULL ELSE t.warned_at END, remind_before = nullif($10, 0), remind_at = $11, forwarding = $12,
 			max_downloads = nullif($13, 0), max_total_downloads = nullif($14, 0), delete_after_download = $15,
-			search = CASE WHEN t.subject IS NOT DISTINCT FROM nullif($2, '') THEN t.search ELSE lower(normalize(concat_ws(' ', nullif($2, ''), t.sender_name, t.sender_email,
+			search = CASE WHEN t.subject IS NOT DISTINCT FROM nullif($2, '') THEN t.search ELSE lower(normalize(concat_ws(' ', nullif($2, ''),
+				t.sender_name, t.sender_email,
 				(SELECT left(string_agg(name, ' ' ORDER BY position), $9) FROM transfer.objects o WHERE o.reservation = t.reservation)))) END
 		WHERE t.uid = $1 AND t.ended_at IS NULL`,
-		uid, t.Subject, string(t.Protection), t.PasswordHash, t.DeliveryNotification, t.ExpiresAt, t.Reprotected, t.Rescheduled, maxSearchText, t.RemindBefore, database.Null(t.RemindAt),
+		uid, t.Subject, string(t.Protection), t.PasswordHash, t.DeliveryNotification, t.ExpiresAt, t.Reprotected, t.Rescheduled, maxSearchText,
+		t.RemindBefore, database.Null(t.RemindAt),
 		t.Forwarding, t.MaxDownloads, t.MaxTotalDownloads, t.DeleteAfterDownload)
 	if err != nil {
 		return err

@@ -52,12 +52,13 @@ func (s *Store) SetKey(ctx context.Context, d id.Delivery, hash []byte) error {
 	return err
 }
 
-// MarkRecipientsReminded marks those recipients of locked transfers as reminded who have downloaded nothing, have not hidden the transfer and were
-// not reminded after a time. It returns them.
+// MarkRecipientsReminded marks those recipients of locked transfers as reminded who have downloaded nothing, have not hidden the transfer
+// and were not reminded after a time. It returns them.
 func (s *Store) MarkRecipientsReminded(ctx context.Context, uids []id.Transfer, now, after time.Time) ([]id.Delivery, error) {
 	return database.Scalars[id.Delivery](ctx, s.q, "mark recipients as reminded", `
 		UPDATE transfer.deliveries SET reminded_at = $2
-		WHERE transfer = ANY ($1) AND email IS NOT NULL AND accessed_at IS NULL AND hidden_at IS NULL AND (reminded_at IS NULL OR reminded_at <= $3)
+		WHERE transfer = ANY ($1) AND email IS NOT NULL AND accessed_at IS NULL AND hidden_at IS NULL AND (reminded_at IS NULL
+			OR reminded_at <= $3)
 		RETURNING uid`, uids, now, after)
 }
 

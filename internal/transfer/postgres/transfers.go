@@ -84,7 +84,8 @@ const (
 // atHome is true when host $2 is the home of one of the parties. Each party is looked up on its own: otherwise the planner reads
 // all persons.
 const atHome = `EXISTS (
-	SELECT FROM directory.persons p JOIN (SELECT t.sender AS party UNION ALL SELECT x.person FROM transfer.deliveries x WHERE x.transfer = t.uid) x
+	SELECT FROM directory.persons p JOIN (SELECT t.sender AS party UNION ALL SELECT x.person FROM transfer.deliveries x
+		WHERE x.transfer = t.uid) x
 		ON p.person = x.party
 	WHERE p.host = $2)`
 
@@ -124,7 +125,8 @@ func (s *Store) LockTransfer(ctx context.Context, uid id.Transfer) (SeenTransfer
 
 func (s *Store) anyTransfer(ctx context.Context, uid id.Transfer, lock string) (SeenTransfer, error) {
 	return database.One[SeenTransfer](ctx, s.q, "find transfer", transfer.ErrNotFound, `
-		SELECT `+transferColumns+`, `+noticeColumns+`, t.sender_managed AS as_sender, NULL::uuid AS delivery FROM transfer.transfers t WHERE t.uid = $1`+lock, uid)
+		SELECT `+transferColumns+`, `+noticeColumns+
+		`, t.sender_managed AS as_sender, NULL::uuid AS delivery FROM transfer.transfers t WHERE t.uid = $1`+lock, uid)
 }
 
 // Position is the cursor of keyset pagination in a list of transfers, newest first. The zero one is before the newest.
@@ -265,7 +267,8 @@ type Content struct {
 
 // Contents returns the contents of transfers that a page has left out.
 func (s *Store) Contents(ctx context.Context, uids []id.Transfer) ([]Content, error) {
-	return database.All[Content](ctx, s.q, "read contents of transfers", `SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uids)
+	return database.All[Content](ctx, s.q, "read contents of transfers",
+		`SELECT uid, message, fields FROM transfer.transfers WHERE uid = ANY ($1)`, uids)
 }
 
 // Form is what the sender of a transfer to a mailbox is asked, as JSON or nil.

@@ -19,17 +19,24 @@ import (
 // exchange makes Ann and Bob; Ann has 40 transfers: every third from Bob to two of her addresses, as many to Bob, and the rest from
 // herself to herself, all with the subject of their number. Some have come in the same moment.
 const exchange = `
-	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES (gen_random_uuid(), true, 'en_US', 'UTC', now(), now());
+	INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES (gen_random_uuid(), true, 'en_US', 'UTC',
+		now(), now());
 	INSERT INTO identity.hosts (host, organization, active, created_at) SELECT 'free.test', uid, true, now() FROM identity.organizations;
-	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), n, 'en_US', 'UTC', now() FROM unnest('{Ann,Bob}'::text[]) n;
-	CREATE TEMPORARY TABLE made AS SELECT n, gen_random_uuid() AS uid, gen_random_uuid() AS reservation, now() - n / 4 * interval '1 hour' AS at,
+	INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) SELECT gen_random_uuid(), n, 'en_US', 'UTC', now()
+		FROM unnest('{Ann,Bob}'::text[]) n;
+	CREATE TEMPORARY TABLE made AS SELECT n, gen_random_uuid() AS uid, gen_random_uuid() AS reservation,
+		now() - n / 4 * interval '1 hour' AS at,
 		CASE n % 3 WHEN 0 THEN 'Bob' ELSE 'Ann' END AS sender, CASE n % 3 WHEN 1 THEN 'Bob' ELSE 'Ann' END AS receiver
 	FROM generate_series(1, 40) n;
-	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-	SELECT m.reservation, 'p2p', 'confirmed', m.uid, p.uid, o.uid, 7, 'none', 1, 1, 1, at, at FROM made m JOIN identity.persons p ON p.name = m.sender, identity.organizations o;
-	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, search, delivery_notification, protection,
+	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
+		max_recipients, created_at, expires_at)
+	SELECT m.reservation, 'p2p', 'confirmed', m.uid, p.uid, o.uid, 7, 'none', 1, 1, 1, at, at FROM made m
+		JOIN identity.persons p ON p.name = m.sender, identity.organizations o;
+	INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, search,
+		delivery_notification, protection,
 		object_count, total_bytes, created_at, expires_at)
-	SELECT m.uid, m.reservation, 'p2p', r.owner, r.owner, true, r.limits_organization, n, 'n' || n, false, 'none', 0, 0, at, now() + interval '1 day'
+	SELECT m.uid, m.reservation, 'p2p', r.owner, r.owner, true, r.limits_organization, n, 'n' || n, false, 'none', 0, 0, at,
+		now() + interval '1 day'
 	FROM made m JOIN transfer.reservations r ON r.uid = m.reservation;
 	INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
 	SELECT gen_random_uuid(), m.uid, address, 'to', p.uid, receiver || address || '@example.com', sha256((n || ' ' || address)::bytea), at
@@ -68,7 +75,8 @@ func TestPagesHoldEverythingOnce(t *testing.T) {
 		"nothing":             {Page{Received: true, Sent: true, Search: "%"}, `false`},
 	} {
 		var want []string
-		if err := db.Pool.QueryRow(t.Context(), `SELECT array_agg(n::text ORDER BY at DESC, uid DESC) FROM made WHERE `+of.want).Scan(&want); err != nil {
+		if err := db.Pool.QueryRow(t.Context(), `SELECT array_agg(n::text ORDER BY at DESC, uid DESC) FROM made WHERE `+of.want).Scan(
+			&want); err != nil {
 			t.Fatal(err)
 		}
 		for _, of.page.Limit = range []int{1, 3, 200} {
@@ -96,7 +104,8 @@ func TestPagesHoldEverythingOnce(t *testing.T) {
 }
 
 // TestSearchIsBounded: a search that finds nothing answers at once by the index. One of fewer than three characters says so after its
-// candidates, with the position where it continues. It looks the candidates up one by one, however many there are. A page without a search reads its indexes and counts nothing.
+// candidates, with the position where it continues. It looks the candidates up one by one, however many there are. A page without a search
+// reads its indexes and counts nothing.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	db := crowded(t)

@@ -45,7 +45,8 @@ func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, cli
 	}
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, o.sha_state, o.head, o.seal_until - clock_timestamp() AS lease_left,
-			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization, r.limits_organization, r.transfer,
+			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization,
+				r.limits_organization, r.transfer,
 			CASE WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
@@ -73,11 +74,12 @@ func leaseUntil(left *time.Duration) time.Time {
 
 // charge returns the charge of bytes that u's segment has reserved.
 func (u Upload) charge(month *time.Time, reserved int64) charge {
-	return charge{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization, Month: month, Reserved: reserved}
+	return charge{Reservation: u.Reservation, Owner: u.Owner, Organization: u.Organization, LimitsOrganization: u.LimitsOrganization,
+		Month: month, Reserved: reserved}
 }
 
-// ResetSegment resets the segment of a locked object to no bytes, and with it what is known of the object's bytes. It releases the volume of
-// the bytes, and that which former writers reserved. With keepBytes it releases the latter only.
+// ResetSegment resets the segment of a locked object to no bytes, and with it what is known of the object's bytes. It releases the volume
+// of the bytes, and that which former writers reserved. With keepBytes it releases the latter only.
 func (s *Store) ResetSegment(ctx context.Context, u Upload, keepBytes bool) error {
 	charges, err := database.All[charge](ctx, s.q, "reset segment", `
 		WITH s AS (
@@ -87,11 +89,13 @@ func (s *Store) ResetSegment(ctx context.Context, u Upload, keepBytes bool) erro
 		), reset AS (
 			UPDATE transfer.segments SET reserved = 0, reserved_month = NULL, held = CASE WHEN $5 THEN held ELSE 0 END WHERE uid = $1
 		), unknown AS (
-			UPDATE transfer.objects SET held = 0, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL, seal_epoch = seal_epoch + 1
+			UPDATE transfer.objects SET held = 0, sha_state = NULL, head = NULL, sha256 = NULL, crc32 = 0, mime_type = NULL,
+				seal_epoch = seal_epoch + 1
 			WHERE uid = $7 AND NOT $5
 		)
 		SELECT $6::uuid AS reservation, $2::uuid AS owner, $3::uuid AS organization, $4::uuid AS limits_organization, month, held, reserved
-		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM s WHERE reserved > 0) c`,
+		FROM (SELECT month, bytes AS held, 0 AS reserved FROM uncharged UNION ALL SELECT reserved_month, 0, reserved FROM s
+			WHERE reserved > 0) c`,
 		u.Segment.UID, u.Owner, database.Null(u.Organization), u.LimitsOrganization, keepBytes, u.Reservation, u.UID)
 	if err != nil {
 		return err
@@ -124,24 +128,29 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 			RETURNING v.held + v.reserved - $5 AS used
 		), organization AS (
 			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
-			SELECT $3::uuid, $4::date, 'organization', $5::bigint WHERE $3::uuid IS NOT NULL AND $7::bigint <> 0 AND (SELECT count(*) FROM person) > 0
+			SELECT $3::uuid, $4::date, 'organization', $5::bigint WHERE $3::uuid IS NOT NULL AND $7::bigint <> 0 AND (SELECT count(*)
+				FROM person) > 0
 			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
 			WHERE $7 < 0 OR v.held + v.reserved < $7
 			RETURNING v.held + v.reserved - $5 AS used
 		), stranger AS (
 			UPDATE transfer.stranger_reservations SET bytes = bytes + $5 WHERE reservation = $12 AND (SELECT count(*) FROM organization) >= 0
 		), s AS (
-			UPDATE transfer.segments SET epoch = epoch + $9, lease_until = clock_timestamp() + $8::interval, reserved = reserved + $5, reserved_month = $4
+			UPDATE transfer.segments SET epoch = epoch + $9, lease_until = clock_timestamp() + $8::interval, reserved = reserved + $5,
+				reserved_month = $4
 			WHERE uid = $1 RETURNING epoch
 		)
-		SELECT s.epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person, (SELECT used FROM organization) AS organization
+		SELECT s.epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person, (SELECT used
+			FROM organization) AS organization
 		FROM s`,
-		u.Segment.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise, u.LimitsOrganization, u.StorageLimit, u.Reservation)
+		u.Segment.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise,
+		u.LimitsOrganization, u.StorageLimit, u.Reservation)
 }
 
 // ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked segment.
 func (s *Store) ReturnReserved(ctx context.Context, u Upload, bytes int64, month time.Time) error {
-	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.segments SET reserved = reserved - $2 WHERE uid = $1`, u.Segment.UID, bytes); err != nil {
+	if _, err := database.Exec(ctx, s.q, "lower reservation", `UPDATE transfer.segments SET reserved = reserved - $2 WHERE uid = $1`,
+		u.Segment.UID, bytes); err != nil {
 		return err
 	}
 	return s.refund(ctx, []charge{u.charge(&month, bytes)})
@@ -182,8 +191,8 @@ type Progress struct {
 // SaveProgress stores the rows, charge and volumes of a writer's progress in one statement, guarded by the epoch. It reports whether
 // the writer still has the lease. It is idempotent, because charges are differences to the row: a writer that got no answer repeats
 // it. It locks the object, then the segment, the charge, the stored volume, the person's volume, the organization's, and the stranger's
-// row, as refund does. Postgres does not define the order of data-modifying CTEs, so each counts the rows of the one before it, which must be
-// complete for that.
+// row, as refund does. Postgres does not define the order of data-modifying CTEs, so each counts the rows of the one before it, which must
+// be complete for that.
 func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 	lock, sums := "KEY SHARE", Sums{}
 	if p.Sums != nil {
@@ -205,13 +214,15 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 				intended_size = CASE WHEN $7::bigint < 0 THEN n.intended_size ELSE $7::bigint END, size_deferred = n.size_deferred AND $7::bigint < 0
 			FROM before WHERE n.uid = $1 AND $14
 		), r AS (
-			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r JOIN o ON r.uid = o.reservation
+			SELECT r.owner, r.organization, r.limits_organization, o.month, o.added, o.released FROM transfer.reservations r
+				JOIN o ON r.uid = o.reservation
 		), charge AS (
 			INSERT INTO transfer.segment_charges AS c (segment, month, bytes) SELECT $2, month, added FROM o WHERE added > 0
 			ON CONFLICT ON CONSTRAINT segment_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
 			RETURNING c.segment
 		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE (r.added > 0 OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
+			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE (r.added > 0
+				OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
 			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
 				reserved = greatest(v.reserved - (SELECT released FROM r), 0)
 			RETURNING v.organization
@@ -238,7 +249,8 @@ func (s *Store) DeclareSize(ctx context.Context, o id.Object, size int64, sum []
 		WITH s AS (
 			UPDATE transfer.segments SET size = $2::bigint, epoch = epoch + CASE WHEN $2::bigint = 0 THEN 1 ELSE 0 END WHERE object = $1
 		)
-		UPDATE transfer.objects SET intended_size = $2::bigint, size_deferred = false, sha256 = coalesce($3, sha256), mime_type = coalesce($4, mime_type)
+		UPDATE transfer.objects SET intended_size = $2::bigint, size_deferred = false, sha256 = coalesce($3, sha256), mime_type = coalesce($4,
+			mime_type)
 		WHERE uid = $1`, o, size, sum, database.Null(mimeType))
 	return err
 }

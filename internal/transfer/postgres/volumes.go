@@ -62,7 +62,8 @@ func (s *Store) ChargeMetadata(ctx context.Context, p Payer, bytes int64, month 
 			UPDATE transfer.stranger_reservations SET bytes = bytes + $6 WHERE reservation = $1 AND (SELECT count(*) FROM organization) >= 0
 		)
 		SELECT EXISTS (SELECT FROM storage) AS storage, EXISTS (SELECT FROM person) AS person, EXISTS (SELECT FROM organization) AS organization`,
-		p.Reservation, p.Owner, database.Null(p.Organization), p.LimitsOrganization, month, bytes, p.UploadLimit, p.OrganizationLimit, p.StorageLimit)
+		p.Reservation, p.Owner, database.Null(p.Organization), p.LimitsOrganization, month, bytes, p.UploadLimit, p.OrganizationLimit,
+		p.StorageLimit)
 }
 
 // SetMetadata stores what the texts of a locked reservation are charged from now on.
@@ -73,7 +74,8 @@ func (s *Store) SetMetadata(ctx context.Context, r id.Reservation, bytes int64) 
 
 // RefundMetadata undoes ChargeMetadata.
 func (s *Store) RefundMetadata(ctx context.Context, p Payer, bytes int64, month time.Time) error {
-	return s.refund(ctx, []charge{{Reservation: p.Reservation, Owner: p.Owner, Organization: p.Organization, LimitsOrganization: p.LimitsOrganization, Month: &month, Held: bytes}})
+	return s.refund(ctx, []charge{{Reservation: p.Reservation, Owner: p.Owner, Organization: p.Organization,
+		LimitsOrganization: p.LimitsOrganization, Month: &month, Held: bytes}})
 }
 
 // DeleteVolumes deletes up to limit volumes of months before a day, and those stored of organizations that are gone. It returns how many
@@ -98,9 +100,11 @@ func (s *Store) refund(ctx context.Context, charges []charge) error {
 	_, err := database.Exec(ctx, s.q, "refund stored volumes", `
 		WITH t AS (
 			SELECT organization, sum(held) AS held, sum(reserved) AS reserved
-			FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS c (organization, held, reserved) WHERE held > 0 OR reserved > 0 GROUP BY organization
+			FROM unnest($1::uuid[], $2::bigint[], $3::bigint[]) AS c (organization, held, reserved) WHERE held > 0
+				OR reserved > 0 GROUP BY organization
 		), locked AS (
-			SELECT v.organization FROM transfer.stored_volumes v JOIN t ON t.organization = v.organization ORDER BY v.organization FOR NO KEY UPDATE OF v
+			SELECT v.organization FROM transfer.stored_volumes v JOIN t ON t.organization = v.organization
+				ORDER BY v.organization FOR NO KEY UPDATE OF v
 		)
 		UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - t.held, 0), reserved = greatest(v.reserved - t.reserved, 0)
 		FROM t JOIN locked ON locked.organization = t.organization WHERE v.organization = t.organization`,
@@ -110,7 +114,8 @@ func (s *Store) refund(ctx context.Context, charges []charge) error {
 	}
 	_, err = database.Exec(ctx, s.q, "refund volumes", `
 		WITH c AS (
-			SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::bigint[], $5::bigint[], $6::uuid[]) AS c (owner, organization, month, held, reserved, reservation)
+			SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::date[], $4::bigint[], $5::bigint[], $6::uuid[]) AS c (owner, organization, month, held,
+				reserved, reservation)
 		), t AS (
 			SELECT subject, month, sum(held) AS held, sum(reserved) AS reserved
 			FROM (SELECT owner AS subject, month, held, reserved FROM c UNION ALL SELECT organization, month, held, reserved FROM c) s

@@ -9,8 +9,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// SampleVolumes stores what up to limit organizations store and have uploaded this month as the sample of the day, beginning behind after. It
-// returns the last of them, zero when there are no more. The free organization has no samples.
+// SampleVolumes stores what up to limit organizations store and have uploaded this month as the sample of the day, beginning behind after.
+// It returns the last of them, zero when there are no more. The free organization has no samples.
 func (s *Store) SampleVolumes(ctx context.Context, now time.Time, after id.Organization, limit int) (last id.Organization, err error) {
 	found, err := database.Scalars[id.Organization](ctx, s.q, "sample volumes", `
 		WITH page AS MATERIALIZED (
@@ -39,11 +39,13 @@ func (s *Store) UsedDays(ctx context.Context, o id.Organization, since time.Time
 
 // UsedMonths returns the volumes of an organization by month, oldest first. A month in which nothing was uploaded is missing.
 func (s *Store) UsedMonths(ctx context.Context, o id.Organization) ([]transfer.UsedMonth, error) {
-	return database.All[transfer.UsedMonth](ctx, s.q, "list volumes of organization", `SELECT month, held FROM transfer.volumes WHERE subject = $1 ORDER BY month`, o)
+	return database.All[transfer.UsedMonth](ctx, s.q, "list volumes of organization",
+		`SELECT month, held FROM transfer.volumes WHERE subject = $1 ORDER BY month`, o)
 }
 
 // DeleteVolumeSamples deletes up to limit samples of days before a day, and returns how many.
 func (s *Store) DeleteVolumeSamples(ctx context.Context, before time.Time, limit int) (int, error) {
 	return database.Exec(ctx, s.q, "delete volume samples", `
-		DELETE FROM transfer.volume_samples WHERE ctid = ANY (ARRAY (SELECT ctid FROM transfer.volume_samples WHERE day < $1::date LIMIT $2))`, before, limit)
+		DELETE FROM transfer.volume_samples WHERE ctid = ANY (ARRAY (SELECT ctid FROM transfer.volume_samples
+			WHERE day < $1::date LIMIT $2))`, before, limit)
 }

@@ -29,8 +29,11 @@ const (
 
 // activityKinds are the kinds of changes by the actions of the audit log.
 var activityKinds = map[string]string{
-	"transfer.deliver": "delivered", "transfer.update": "changed", "transfer.recipients.add": "recipientsAdded", "transfer.recipients.remove": "recipientRemoved",
-	"transfer.resend": "resent", "transfer.remind": "reminded", "transfer.extension.ask": "extensionAsked", "transfer.forward": "forwarded", "transfer.revoke": "revoked",
+	"transfer.deliver": "delivered", "transfer.update": "changed", "transfer.recipients.add": "recipientsAdded",
+	"transfer.recipients.remove": "recipientRemoved",
+	"transfer.resend":            "resent", "transfer.remind": "reminded", "transfer.extension.ask": "extensionAsked",
+	"transfer.forward": "forwarded",
+	"transfer.revoke":  "revoked",
 }
 
 // Activity is something that happened to a transfer, as its sender sees it.
@@ -119,7 +122,8 @@ func (s *Service) Activity(ctx context.Context, caller token.Caller, uid id.Tran
 		since = t.CreatedAt
 	}
 	changes, err := s.store.AuditAbout(ctx, audit.About{
-		Object: uid.String(), Person: caller.Person, Actions: auditedActions, Since: since, Before: before.at, BeforeID: before.entry(), Limit: q.Limit + 1,
+		Object: uid.String(), Person: caller.Person, Actions: auditedActions, Since: since, Before: before.at, BeforeID: before.entry(),
+		Limit: q.Limit + 1,
 	})
 	if err != nil {
 		return nil, "", err
@@ -138,7 +142,8 @@ var auditedActions = func() (actions []string) {
 // mergeActivities merges two lists, newest first, into a page.
 func mergeActivities(uses []postgres.Use, changes []audit.Record, limit int) (list []Activity, next string) {
 	for _, u := range uses {
-		a := Activity{Kind: "downloaded", At: u.At.UTC(), Recipient: &transfer.Delivery{UID: u.Delivery}, Addresses: u.Addresses, Use: &u, key: u.Key}
+		a := Activity{Kind: "downloaded", At: u.At.UTC(), Recipient: &transfer.Delivery{UID: u.Delivery}, Addresses: u.Addresses, Use: &u,
+			key: u.Key}
 		if u.Opened {
 			a.Kind, a.Use = "opened", nil
 		}

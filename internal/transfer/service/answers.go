@@ -19,13 +19,15 @@ type AnsweredTransfer struct {
 // AnsweredTransfers streams what reached the caller's mailbox, newest first, with the questions of the mailbox. Each page is a
 // statement of its own: what arrives meanwhile is left out.
 // Errors: transfer.ErrNotFound when the caller has no mailbox.
-func (s *Service) AnsweredTransfers(ctx context.Context, caller token.Caller) (questions []transfer.Answer, list iter.Seq2[AnsweredTransfer, error], err error) {
+func (s *Service) AnsweredTransfers(ctx context.Context,
+	caller token.Caller) (questions []transfer.Answer, list iter.Seq2[AnsweredTransfer, error], err error) {
 	mailbox, err := s.Mailbox(ctx, caller)
 	if err != nil {
 		return nil, nil, err
 	}
 	page := postgres.Page{Received: true, Limit: transfer.MaxPage}
-	rows, end, err := s.store.Transfers(ctx, caller.Person, page, s.scope(caller)) // before the answer begins, so that a failure is an error answer
+	// before the answer begins, so that a failure is an error answer
+	rows, end, err := s.store.Transfers(ctx, caller.Person, page, s.scope(caller))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,8 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 	return s.archive(ctx, auth, c, key, access, only)
 }
 
-func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access, only []id.Object) (Archive, error) {
+func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access,
+	only []id.Object) (Archive, error) {
 	a, err := s.content.OpenArchive(ctx, access.Reservation, access.CreatedAt, only, access.Gate)
 	if err != nil {
 		return Archive{}, err

@@ -15,10 +15,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// Concatenate attaches a file that is made of complete partial uploads of the same reservation (contract 4.25), in the order of their client
-// ids. It gets their segments. named says that the client chose the clientId of the file. The same request again returns the same object.
+// Concatenate attaches a file that is made of complete partial uploads of the same reservation (contract 4.25), in the order of their
+// client ids. It gets their segments. named says that the client chose the clientId of the file. The same request again returns the same
+// object.
 // Errors: those of Attach; transfer.ErrPartial.
-func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.Reservation, file Attachment, named bool, partials []string) (o transfer.Object, err error) {
+func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.Reservation, file Attachment, named bool,
+	partials []string) (o transfer.Object, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		r, err := s.lockOpen(ctx, tx, caller, uid)
 		if err != nil {
@@ -36,7 +38,8 @@ func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.R
 	return s.Object(ctx, caller, uid, o.ClientID)
 }
 
-func (s *Service) concatenate(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, file Attachment, named bool, clientIDs []string) (o transfer.Object, err error) {
+func (s *Service) concatenate(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, file Attachment, named bool,
+	clientIDs []string) (o transfer.Object, err error) {
 	locked, err := tx.LockNamed(ctx, r.UID, clientIDs)
 	if err != nil {
 		return o, err
@@ -121,7 +124,8 @@ func checkRoom(r postgres.HeldReservation, known, fresh, used []transfer.Object)
 		return transfer.ErrTooManyFiles.With(reason)
 	}
 	if waiting > transfer.MaxPartials {
-		return transfer.ErrTooManyFiles.With(fmt.Sprintf("Upload-Concat: the reservation takes %d partial uploads without a final one", transfer.MaxPartials))
+		return transfer.ErrTooManyFiles.With(fmt.Sprintf("Upload-Concat: the reservation takes %d partial uploads without a final one",
+			transfer.MaxPartials))
 	}
 	return nil
 }

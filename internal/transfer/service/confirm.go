@@ -80,7 +80,8 @@ func (s *Service) streamDelivered(ctx context.Context, d delivered) Objects {
 
 // deliver makes a transfer of a locked, open reservation. charge is the volume that no request has charged.
 // Errors: those of Confirm.
-func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation, charge int64) (d delivered, err error) {
+func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.Caller, r postgres.HeldReservation,
+	charge int64) (d delivered, err error) {
 	if err := s.checkConfirmable(ctx, tx, r); err != nil {
 		return d, err
 	}
@@ -118,7 +119,8 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if err := s.writeReceipt(ctx, tx, r, d.Transfer, d.first, d.last); err != nil {
 		return d, err
 	}
-	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge, refund: refund}); err != nil {
+	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge,
+		refund: refund}); err != nil {
 		return d, err
 	}
 	d.Unmailed = false // for the owner of the mailbox only
@@ -126,7 +128,8 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 }
 
 // readDelivered reads a transfer that was just stored.
-func (s *Service) readDelivered(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, n postgres.NewTransfer) (d delivered, err error) {
+func (s *Service) readDelivered(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation,
+	n postgres.NewTransfer) (d delivered, err error) {
 	seen, err := tx.TransferOfReservation(ctx, r.UID)
 	if err != nil {
 		return d, err
@@ -181,7 +184,8 @@ func (s *Service) checkConfirmable(ctx context.Context, tx *postgres.Store, r po
 	var joining []string
 	for _, o := range incomplete {
 		if o.Segmented && o.InSegments == o.IntendedSize {
-			joining = append(joining, fmt.Sprintf("objects: the parts of %s are all held, %d of %d bytes are joined", o.ClientID, o.Held, o.IntendedSize))
+			joining = append(joining, fmt.Sprintf("objects: the parts of %s are all held, %d of %d bytes are joined", o.ClientID, o.Held,
+				o.IntendedSize))
 			continue
 		}
 		missing = append(missing, fmt.Sprintf("objects: %s holds %d of %d bytes", o.ClientID, o.Held, o.IntendedSize))
@@ -238,7 +242,8 @@ func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
 	}
 	n.Sender.Verified = r.SenderVerified()
 	for _, to := range r.Recipients {
-		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Person: to.Person, Name: to.Name, Email: to.Email, Destination: to.Destination}))
+		n.Deliveries = append(n.Deliveries, s.newDelivery(
+			transfer.Delivery{Person: to.Person, Name: to.Name, Email: to.Email, Destination: to.Destination}))
 	}
 	if r.Kind != transfer.KindMailbox {
 		n.Deliveries = append(n.Deliveries, s.newDelivery(transfer.Delivery{Destination: transfer.ToLink}))
@@ -277,7 +282,8 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 	}
 	err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
 		Action: "transfer.deliver", Object: t.UID.String(), Target: r.Owner, Organization: r.Organization,
-		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)), "bytes": strconv.FormatInt(t.TotalBytes, 10)},
+		Details: map[string]string{"reservation": r.UID.String(), "objects": strconv.Itoa(int(t.ObjectCount)),
+			"bytes": strconv.FormatInt(t.TotalBytes, 10)},
 	})
 	if err != nil {
 		return err

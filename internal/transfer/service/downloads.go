@@ -116,7 +116,8 @@ func unlocked(access postgres.Access) error {
 	case !access.Locked():
 		return nil
 	case access.Protection == transfer.ProtectIdentity:
-		return transfer.ErrLocked.With("the transfer is for an address that your account does not hold verified; open it with the link in the mail")
+		return transfer.ErrLocked.With(
+			"the transfer is for an address that your account does not hold verified; open it with the link in the mail")
 	}
 	return transfer.ErrLocked
 }
@@ -168,7 +169,8 @@ func (s *Service) downloadsAnyway(ctx context.Context, caller token.Caller, p id
 	return owner, err == nil && owner.Inspection.DownloadAnyway, err
 }
 
-func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, found postgres.Download) (Download, error) {
+func (s *Service) download(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey,
+	found postgres.Download) (Download, error) {
 	gate, err := s.gate(ctx, auth, caller, found)
 	if err != nil {
 		return Download{}, err
@@ -278,7 +280,8 @@ func (s *Service) recordAccess(ctx context.Context, caller token.Caller, d id.De
 				return err
 			}
 		}
-		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.access", Object: a.UID.String(), Target: a.Sender.Person}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.access", Object: a.UID.String(),
+			Target: a.Sender.Person}); err != nil {
 			return err
 		}
 		if !a.AsSender || a.Sender.Person.IsZero() {

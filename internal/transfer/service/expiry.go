@@ -77,7 +77,8 @@ func (s *Service) expiryMail(d postgres.Expiring) mail.Message {
 	}
 	markUnverified(data, t.Sender)
 	m := mail.Message{
-		To: d.Recipient.Email, ToName: d.Recipient.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data, GiveUpAt: t.ExpiresAt,
+		To: d.Recipient.Email, ToName: d.Recipient.Name, Locale: d.Locale, TimeZone: d.TimeZone, Template: mail.TransferExpiring, Data: data,
+		GiveUpAt: t.ExpiresAt,
 	}
 	if d.Recipient.UID.IsZero() {
 		data["role"] = "sender"
@@ -138,8 +139,8 @@ const volumeAge = 400 * day
 // sampleAge is how long samples of volumes are kept: a quarter, and the days of it that are shown.
 const sampleAge = 92 * day
 
-// Purge forgets addresses of recipients that are older than the audit log. It deletes records of transfers that ended before the retention time, counters of past days, volumes of old months, samples of old days, and released
-// links after their quarantine.
+// Purge forgets addresses of recipients that are older than the audit log. It deletes records of transfers that ended before the retention
+// time, counters of past days, volumes of old months, samples of old days, and released links after their quarantine.
 func (s *Service) Purge(ctx context.Context) error {
 	now := s.now()
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
@@ -154,5 +155,6 @@ func (s *Service) Purge(ctx context.Context) error {
 	addresses := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.ForgetAddresses(ctx, now.Add(-s.auditAge), expireBatch)
 	})
-	return errors.Join(err, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)), s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
+	return errors.Join(err, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)),
+		s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

@@ -97,12 +97,14 @@ func TestPurgeAfterPanic(t *testing.T) {
 	}
 }
 
-// TestPurgeVolumes: the volumes of old months are deleted, and what organizations that are gone have stored. The volume of this month stays.
+// TestPurgeVolumes: the volumes of old months are deleted, and what organizations that are gone have stored. The volume of this month
+// stays.
 func TestPurgeVolumes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held)
-		SELECT gen_random_uuid(), date_trunc('month', now()) - m * interval '1 month', 'person', 1 FROM generate_series(0, 20) m, generate_series(1, 100)`)
+		SELECT gen_random_uuid(), date_trunc('month', now()) - m * interval '1 month', 'person', 1 FROM generate_series(0, 20) m,
+			generate_series(1, 100)`)
 	w.exec(`INSERT INTO transfer.stored_volumes (organization, bytes) VALUES (gen_random_uuid(), 0), (gen_random_uuid(), 1)`)
 	if err := w.Purge(t.Context()); err != nil {
 		t.Fatal(err)

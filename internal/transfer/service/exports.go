@@ -44,7 +44,10 @@ func (s *Service) ExportedTransfer(ctx context.Context, uid string, receivers []
 			return target.Transfer{}, target.ErrHeld
 		}
 		out.Files = append(out.Files, target.File{
-			Name: o.Name, Size: o.Held, SHA256: o.SHA256, Open: func(ctx context.Context) (io.ReadCloser, error) { return s.openExported(ctx, t, o) },
+			Name: o.Name, Size: o.Held, SHA256: o.SHA256, Open: func(ctx context.Context) (io.ReadCloser,
+				error) {
+				return s.openExported(ctx, t, o)
+			},
 		})
 	}
 	if len(out.Files) != int(seen.ObjectCount) { // it has ended since

@@ -85,7 +85,8 @@ func (s *Service) AskExtension(ctx context.Context, caller token.Caller, key, me
 			return err
 		}
 		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
-			Action: "transfer.extension.ask", Object: t.UID.String(), Target: sender.Person, Details: map[string]string{deliveryDetail: t.Recipient.UID.String()},
+			Action: "transfer.extension.ask", Object: t.UID.String(), Target: sender.Person,
+			Details: map[string]string{deliveryDetail: t.Recipient.UID.String()},
 		}); err != nil {
 			return err
 		}

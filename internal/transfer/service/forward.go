@@ -121,7 +121,8 @@ func (s *Service) forward(ctx context.Context, tx *postgres.Store, caller token.
 // forwardable returns the objects of a transfer that are passed on.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrTooManyFiles, transfer.ErrFileTooLarge, transfer.ErrBeingChecked,
 // transfer.ErrHeld, transfer.ErrRemoved.
-func forwardable(ctx context.Context, tx *postgres.Store, original postgres.SeenTransfer, unit transfer.Adminunit, chosen []id.Object) ([]transfer.Object, error) {
+func forwardable(ctx context.Context, tx *postgres.Store, original postgres.SeenTransfer, unit transfer.Adminunit,
+	chosen []id.Object) ([]transfer.Object, error) {
 	objects, err := tx.Objects(ctx, original.Reservation)
 	if err != nil {
 		return nil, err

@@ -49,7 +49,8 @@ const (
 )
 
 // GroupMailboxes streams the mailboxes of a group's members, read in batches.
-func (s *Service) GroupMailboxes(ctx context.Context, caller token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox, error] {
+func (s *Service) GroupMailboxes(ctx context.Context, caller token.Caller, g transfer.MailboxGroup) iter.Seq2[transfer.PublicMailbox,
+	error] {
 	return func(yield func(transfer.PublicMailbox, error) bool) {
 		for rest := g.Members; len(rest) > 0; {
 			var batch []id.Person
@@ -137,7 +138,8 @@ func (s *Service) PutGroup(ctx context.Context, caller token.Caller, uid id.Grou
 
 // storeGroup checks the input and stores the group with put, then its vanity link and its members. present is the group that it
 // replaces, or zero.
-func (s *Service) storeGroup(ctx context.Context, caller token.Caller, present id.Group, in GroupInput, put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
+func (s *Service) storeGroup(ctx context.Context, caller token.Caller, present id.Group, in GroupInput,
+	put func(*postgres.Store, *transfer.MailboxGroup) (action string, err error)) (transfer.MailboxGroup, error) {
 	o, err := s.administered(ctx, caller)
 	if err != nil {
 		return transfer.MailboxGroup{}, err

@@ -72,7 +72,8 @@ func (s *Service) workMembershipsChanged(ctx context.Context, a membershipsChang
 
 // PersonDeleted enqueues the deletion of a person's data in this domain, and returns what there is of it: the last segment of
 // the mailbox's link, and how many transfers, each counted up to most. It joins tx.
-func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error) {
+func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person,
+	most int) (mailbox string, received, sent int, err error) {
 	held, err := s.store.Within(tx).Belongings(ctx, p, most)
 	if err != nil {
 		return "", 0, 0, err
@@ -176,7 +177,8 @@ func (s *Service) MoveMailboxes(ctx context.Context, persons []id.Person) error 
 }
 
 // MoveMailbox moves a mailbox's vanity link to its owner's home host, together with the links of the groups of the owner's
-// organization, which may have a new host. When the mailbox's link is taken or in quarantine there, it is released and the owner gets a mail.
+// organization, which may have a new host. When the mailbox's link is taken or in quarantine there, it is released and the owner gets a
+// mail.
 func (s *Service) MoveMailbox(ctx context.Context, p id.Person) error {
 	one := []id.Person{p}
 	if err := s.movePersons(ctx, one, s.moveLinks); !errors.Is(err, transfer.ErrVanityLink) {

@@ -61,11 +61,13 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 	w := newWorld(t)
 	ann := w.person("ann@example.com")
 	w.exec(`WITH r AS (
-			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
+			INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
+				max_recipients, created_at, expires_at)
 			SELECT gen_random_uuid(), 'drop', 'confirmed', gen_random_uuid(), $1, $2, 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1, 300)
 			RETURNING uid, transfer
 		)
-		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, sender_email, limits_organization, delivery_notification, protection,
+		INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, sender_email, limits_organization,
+			delivery_notification, protection,
 			object_count, total_bytes, created_at, expires_at)
 		SELECT transfer, uid, 'drop', $1, $1, true, 'ann@example.com', $2, false, 'none', 1, 1, now(), now() FROM r`, ann.Person, w.free)
 	purge, err := w.db.Pool.Begin(t.Context())
@@ -73,7 +75,8 @@ func TestPersonDeletedWhileTransfersArePurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = purge.Rollback(context.WithoutCancel(t.Context())) }()
-	if _, err := purge.Exec(t.Context(), `DELETE FROM transfer.transfers WHERE uid IN (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT 201)`, ann.Person); err != nil {
+	if _, err := purge.Exec(t.Context(),
+		`DELETE FROM transfer.transfers WHERE uid IN (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT 201)`, ann.Person); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
@@ -96,10 +99,12 @@ func TestDeletionContinuesInFurtherRuns(t *testing.T) {
 	w := newWorld(t)
 	ann, bob := w.person("ann@example.com").Person, w.person("bob@example.com").Person
 	w.exec(`INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at)
-		SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), $1, $2, 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1, 250)`, bob, w.free)
+		SELECT gen_random_uuid(), 'p2p', 'confirmed', gen_random_uuid(), $1, $2, 7, 'none', 1, 1, 1, now(), now() FROM generate_series(1,
+			250)`, bob, w.free)
 	w.exec(`INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, delivery_notification, protection,
 			object_count, total_bytes, created_at, expires_at)
-		SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 0, 0, now(), now() + interval '1 day' FROM transfer.reservations`)
+		SELECT transfer, uid, type, owner, owner, true, limits_organization, false, protection, 0, 0, now(), now() + interval '1 day'
+			FROM transfer.reservations`)
 	w.exec(`INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, email, key_hash, created_at)
 		SELECT gen_random_uuid(), uid, 1, 'to', $1, 'ann@example.com', sha256(uid::text::bytea), created_at FROM transfer.transfers`, ann)
 	short, cancel := context.WithTimeout(t.Context(), 15*time.Second)
@@ -123,7 +128,8 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 	ann, bob := w.mailbox(), w.person("bob@example.com")
 	org := w.organization("org.example.com")
 	join := func(p id.Person) {
-		w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, p, org)
+		w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, p,
+			org)
 		if err := w.MoveMailbox(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +149,8 @@ func TestVanityLinkFollowsItsOwner(t *testing.T) {
 		t.Fatalf("the link on the old host is never free: %v", err)
 	}
 	group := id.New[id.Group]()
-	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`, group, org)
+	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`,
+		group, org)
 	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, 'sales', $2)`, w.free, group)
 	join(bob.Person)
 	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox_group = $1 AND host_organization = $2`, group, org) != 1 {
@@ -168,14 +175,16 @@ func TestManyMailboxesMove(t *testing.T) {
 	}
 	w.exec(`INSERT INTO transfer.mailboxes (person, created_at, updated_at) VALUES ($1, now(), now())`, id.New[id.Person]())
 	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox) SELECT $1, 'box70', person FROM transfer.mailboxes WHERE NOT person = ANY ($2)`, org, persons)
-	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT unnest($1::uuid[]), $2, '{}', now()`, persons, org)
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) SELECT unnest($1::uuid[]), $2, '{}', now()`, persons,
+		org)
 	if err := w.MoveMailboxes(t.Context(), persons); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = ANY ($1) AND host_organization = $2`, persons, org); n != 119 {
 		t.Errorf("%d links have followed, want 119", n)
 	}
-	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1`, persons[70]) != 0 || w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
+	if w.count(`SELECT count(*) FROM transfer.vanity_links WHERE mailbox = $1`, persons[70]) != 0 ||
+		w.count(`SELECT count(*) FROM mails WHERE template = 'vanity-link-cleared'`) != 1 {
 		t.Error("the taken link was not cleared, or its owner not told")
 	}
 	many := make([]id.Person, 1200)
@@ -197,8 +206,10 @@ func TestLastMoveWins(t *testing.T) {
 	w := newWorld(t)
 	ann := w.mailbox()
 	org, group := w.organization("org.example.com"), id.New[id.Group]()
-	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, ann.Person, org)
-	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`, group, org)
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`,
+		ann.Person, org)
+	w.exec(`INSERT INTO transfer.mailbox_groups (uid, organization, name, created_at, updated_at) VALUES ($1, $2, 'Sales', now(), now())`,
+		group, org)
 	w.exec(`INSERT INTO transfer.vanity_links (host_organization, link, mailbox_group) VALUES ($1, 'sales', $2)`, w.free, group)
 	release := w.hold(`SELECT FROM transfer.vanity_links WHERE mailbox_group = $1 FOR UPDATE`, group)
 	moved := make(chan error, 2)
@@ -232,7 +243,8 @@ func TestMailboxPutWhileItMoves(t *testing.T) {
 		put <- err
 	}()
 	w.waiting(1)
-	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, ann.Person, org)
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`,
+		ann.Person, org)
 	go func() { moved <- w.MoveMailbox(t.Context(), ann.Person) }()
 	poll.Until(w.t, "the move waits or ends", func() bool { return pgtest.Waiting(t, w.db.Pool) == 2 || len(moved) == 1 })
 	release()

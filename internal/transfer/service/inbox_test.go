@@ -32,7 +32,8 @@ func (w *world) fill(p token.Caller, n int) {
 			SELECT reservation, 'p2p', 'confirmed', $1, $2, 30, 'none', 10, 10, 10, 1, transfer, at, at FROM bulk`,
 		`INSERT INTO transfer.transfers (uid, reservation, type, owner, sender, sender_managed, limits_organization, subject, sender_name, sender_email, delivery_notification, protection,
 				search, object_count, total_bytes, created_at, expires_at)
-			SELECT transfer, reservation, 'p2p', $1, $1, true, $2, 'Subject ' || n, 'Sender', 'sender@example.org', false, 'none', 'subject ' || n || ' sender sender@example.org file.bin', 1, 3, at, now() + interval '10 years' FROM bulk`,
+			SELECT transfer, reservation, 'p2p', $1, $1, true, $2, 'Subject ' || n, 'Sender', 'sender@example.org', false, 'none',
+				'subject ' || n || ' sender sender@example.org file.bin', 1, 3, at, now() + interval '10 years' FROM bulk`,
 		`INSERT INTO transfer.deliveries (uid, transfer, position, destination_type, person, name, email, key_hash, created_at)
 			SELECT gen_random_uuid(), transfer, 1, 'to', $1, 'Ann', 'ann@example.com', sha256(transfer::text::bytea), at FROM bulk`,
 		`INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, held, sha256, mime_type, created_at)
@@ -69,7 +70,8 @@ func TestInboxOfAMillion(t *testing.T) {
 	}
 	t.Logf("a million transfers were made in %s", time.Since(began).Round(time.Second))
 	for name, q := range map[string]service.TransferQuery{
-		"received": {Received: true, Limit: 50}, "both": {Received: true, Sent: true, Limit: 50}, "searched": {Received: true, Limit: 50, Search: "sender@"},
+		"received": {Received: true, Limit: 50}, "both": {Received: true, Sent: true, Limit: 50},
+		"searched": {Received: true, Limit: 50, Search: "sender@"},
 	} {
 		small, large := w.pageTime(few, q), w.pageTime(many, q)
 		t.Logf("%s: %s of 1,000, %s of 1,000,000", name, small, large)

@@ -59,7 +59,8 @@ func (s *Service) mailInfected(ctx context.Context, tx *postgres.Store, t postgr
 		return err
 	}
 	data := map[string]any{
-		"subject": t.Subject, "sender": senderName(t.Sender), "senderEmail": t.Sender.Email, "file": finding.Name, "finding": finding.Finding, "at": s.now(),
+		"subject": t.Subject, "sender": senderName(t.Sender), "senderEmail": t.Sender.Email, "file": finding.Name, "finding": finding.Finding,
+		"at": s.now(),
 	}
 	markUnverified(data, t.Sender)
 	s.linkInbox(data, owner.Host)

@@ -71,7 +71,8 @@ type scanStats struct {
 }
 
 func newInspections(o ScanOptions) *inspections {
-	return &inspections{ScanOptions: o, room: semaphore.NewWeighted(max(o.Pool, 1)), taken: map[id.Object]bool{}, stats: scanStats{verdicts: map[transfer.ScanState]int64{}}}
+	return &inspections{ScanOptions: o, room: semaphore.NewWeighted(max(o.Pool, 1)), taken: map[id.Object]bool{},
+		stats: scanStats{verdicts: map[transfer.ScanState]int64{}}}
 }
 
 func (s *Service) registerInspections() {
@@ -285,7 +286,8 @@ func (s *Service) postpone(ctx context.Context, due postgres.DueInspection, caus
 
 // saveVerdict stores a verdict and tells the people concerned.
 func (s *Service) saveVerdict(ctx context.Context, content id.Object, v scan.Verdict, version scan.Version) error {
-	stored := transfer.Scan{State: transfer.ScanState(v.State), Engine: version.Engine, Signatures: version.Signatures, Finding: v.Finding, At: s.now()}
+	stored := transfer.Scan{State: transfer.ScanState(v.State), Engine: version.Engine, Signatures: version.Signatures, Finding: v.Finding,
+		At: s.now()}
 	for _, rule := range v.Content {
 		if !slices.Contains(stored.Rules, string(rule)) {
 			stored.Rules = append(stored.Rules, string(rule))

@@ -19,7 +19,8 @@ func (w *world) company(volume int64) id.Organization {
 	w.t.Helper()
 	o := id.New[id.Organization]()
 	w.exec(`INSERT INTO identity.organizations (uid, free, locale, time_zone, created_at, updated_at) VALUES ($1, false, 'en_US', 'Europe/Berlin', now(), now())`, o)
-	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100, $2, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, o, volume)
+	w.exec(`INSERT INTO identity.limits VALUES ($1, true, 100, $2, 1000000000000, true, false, true, 1000, 1, 100, false, 10, 'noChange')`, o,
+		volume)
 	return o
 }
 
@@ -54,7 +55,8 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	o := w.company(20_000)
-	ann, bob := w.member(w.person("ann@example.com"), o, transfer.RoleTransferUse), w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
+	ann, bob := w.member(w.person("ann@example.com"), o, transfer.RoleTransferUse),
+		w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
 	callers := map[token.Kind]token.Caller{"ann": ann, "bob": bob}
 	drafts := map[token.Kind]id.Reservation{"ann": w.draft(ann, 25, 1000), "bob": w.draft(bob, 25, 1000)}
 	names := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, ann.Person) // as many as bob's
@@ -93,7 +95,8 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 		t.Errorf("%d bytes stay reserved", n)
 	}
 	usage, err := w.Usage(t.Context(), ann)
-	if err != nil || usage.UploadBytes != int64(stored["ann"])*1000+names || usage.OrganizationBytes != 20_000+2*names || usage.OrganizationLimit != 20_000+2*names {
+	if err != nil || usage.UploadBytes != int64(stored["ann"])*1000+names || usage.OrganizationBytes != 20_000+2*names ||
+		usage.OrganizationLimit != 20_000+2*names {
 		t.Errorf("%+v %v", usage, err)
 	}
 	for who, c := range callers {
@@ -113,7 +116,8 @@ func TestStrangersHashNothing(t *testing.T) {
 	w, stranger, r := newReservation(t)
 	w.Service, w.content = w.serve(w.blobs, func(o *service.Options) { o.Hasher = nil }) // hashing panics
 	password := "sesame"
-	if _, _, err := w.PatchReservation(t.Context(), stranger, r, transfer.Metadata{Password: &password}); !errors.Is(err, transfer.ErrFixedMember) {
+	if _, _, err := w.PatchReservation(t.Context(), stranger, r, transfer.Metadata{Password: &password}); !errors.Is(err,
+		transfer.ErrFixedMember) {
 		t.Errorf("a password was answered with %v", err)
 	}
 }
@@ -163,7 +167,8 @@ func TestTenThousandFiles(t *testing.T) {
 		for batch := range 10 {
 			files := make([]service.Attachment, 1000)
 			for i := range files {
-				files[i] = service.Attachment{ClientID: fmt.Sprintf("%d-%d", batch, i), Name: fmt.Sprintf("some longer name of a file %d-%d.bin", batch, i), IntendedSize: 1}
+				files[i] = service.Attachment{ClientID: fmt.Sprintf("%d-%d", batch, i),
+					Name: fmt.Sprintf("some longer name of a file %d-%d.bin", batch, i), IntendedSize: 1}
 			}
 			began := time.Now()
 			if _, _, err := w.Attach(t.Context(), caller, r, files); err != nil {

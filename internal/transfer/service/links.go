@@ -23,7 +23,8 @@ func checkVanityLink(problems *fault.Problems, value string) string {
 	}
 	link, ok := transfer.ParseVanityLink(value)
 	if !ok {
-		problems.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not look like a uid")
+		problems.Add("vanityLink", "must be 3 to 64 of a-z, 0-9, dot, hyphen and underscore, begin and end with a letter or digit, and not "+
+			"look like a uid")
 	}
 	return link
 }

@@ -53,7 +53,8 @@ func (s *Service) Mailbox(ctx context.Context, caller token.Caller) (transfer.Pu
 // Errors: fault.ErrInvalid, transfer.ErrNotFound on another host than the caller's home host, transfer.ErrServiceDisabled,
 // transfer.ErrRoleMissing, transfer.ErrAddressNotOwn, transfer.ErrLimitRaised, transfer.ErrFilterUnavailable,
 // transfer.ErrLinkReserved, transfer.ErrVanityLink, transfer.ErrLinkQuarantined.
-func (s *Service) PutMailbox(ctx context.Context, caller token.Caller, m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
+func (s *Service) PutMailbox(ctx context.Context, caller token.Caller,
+	m transfer.Mailbox) (_ transfer.PublicMailbox, created bool, err error) {
 	m.Person = caller.Person
 	if err := s.mayTakeLink(m.VanityLink, func() (string, error) {
 		present, err := s.Mailbox(ctx, caller)

@@ -49,7 +49,8 @@ func (s *Service) PutMailboxPicture(ctx context.Context, caller token.Caller, pi
 		if err := tx.PutMailboxPicture(ctx, m.Person, made, s.now()); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "mailbox.picture.put", Object: m.Person.String(), Organization: m.Owner.Organization})
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "mailbox.picture.put", Object: m.Person.String(),
+			Organization: m.Owner.Organization})
 	})
 }
 
@@ -64,7 +65,8 @@ func (s *Service) DeleteMailboxPicture(ctx context.Context, caller token.Caller)
 		if err := tx.DeleteMailboxPicture(ctx, m.Person); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "mailbox.picture.delete", Object: m.Person.String(), Organization: m.Owner.Organization})
+		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "mailbox.picture.delete", Object: m.Person.String(),
+			Organization: m.Owner.Organization})
 	})
 }
 

@@ -86,7 +86,8 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	owner := r.Recipients[0]
 	m := mail.Message{
 		Host: r.Facts.Host, To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
-		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": mailboxName(owner), "at": t.CreatedAt, "fileCount": t.ObjectCount, "totalBytes": t.TotalBytes},
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": mailboxName(owner), "at": t.CreatedAt, "fileCount": t.ObjectCount,
+			"totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	}
 	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader

@@ -22,14 +22,16 @@ func (s *Service) chargeTexts(ctx context.Context, tx *postgres.Store, r postgre
 // payer returns whose volumes pay for a reservation.
 func payer(r transfer.Reservation, o transfer.Owner) postgres.Payer {
 	return postgres.Payer{
-		Reservation: r.UID, Creator: r.Creator, Client: r.Client, Owner: r.Owner, Organization: r.Organization, LimitsOrganization: r.LimitsOrganization,
-		UploadLimit: o.UploadLimit, OrganizationLimit: o.OrganizationLimit, StorageLimit: o.StorageLimit,
+		Reservation: r.UID, Creator: r.Creator, Client: r.Client, Owner: r.Owner, Organization: r.Organization,
+		LimitsOrganization: r.LimitsOrganization,
+		UploadLimit:        o.UploadLimit, OrganizationLimit: o.OrganizationLimit, StorageLimit: o.StorageLimit,
 	}
 }
 
 // mergeSent applies a change to a sender's reservation, and finds the recipients' accounts.
 // Errors: those of transfer.Metadata.MergeSent.
-func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *transfer.Reservation, unit transfer.Adminunit, in transfer.Metadata) error {
+func (s *Service) mergeSent(ctx context.Context, store *postgres.Store, r *transfer.Reservation, unit transfer.Adminunit,
+	in transfer.Metadata) error {
 	if err := in.MergeSent(r, unit); err != nil || in.Recipients == nil {
 		return err
 	}

@@ -30,7 +30,8 @@ func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 	return s.streamObjects(ctx, r, nil, 0, true)
 }
 
-// delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted and the stream ends with transfer.ErrNotFound.
+// delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted and the stream ends with
+// transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		left := t.ObjectCount
@@ -87,13 +88,15 @@ type Attachment struct {
 // again is idempotent.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
 // transfer.ErrFileTooLarge, transfer.ErrMIMEType, those of content.Service.ChargeMetadata.
-func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (_ []transfer.Object, created bool, err error) {
+func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation,
+	files []Attachment) (_ []transfer.Object, created bool, err error) {
 	out, _, created, err := s.attach(ctx, caller, uid, files)
 	return out, created, err
 }
 
 // attach is Attach, and returns when the reservation expires.
-func (s *Service) attach(ctx context.Context, caller token.Caller, uid id.Reservation, files []Attachment) (out []transfer.Object, expires time.Time, created bool, err error) {
+func (s *Service) attach(ctx context.Context, caller token.Caller, uid id.Reservation,
+	files []Attachment) (out []transfer.Object, expires time.Time, created bool, err error) {
 	if err := checkAttachments(files); err != nil {
 		return nil, expires, false, err
 	}
@@ -113,7 +116,8 @@ func (s *Service) attach(ctx context.Context, caller token.Caller, uid id.Reserv
 }
 
 // attachTo is Attach for a locked reservation. used are the partial uploads that the file is made of.
-func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, files []Attachment, used []transfer.Object) (out []transfer.Object, created bool, err error) {
+func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, files []Attachment,
+	used []transfer.Object) (out []transfer.Object, created bool, err error) {
 	filter, err := s.filterOf(ctx, tx, r)
 	if err != nil {
 		return nil, false, err
@@ -146,7 +150,8 @@ func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.H
 
 // chargeObjects charges the names of new objects to a month, and what is uncharged of the reservation's texts.
 // Errors: those of content.Service.ChargeMetadata.
-func (s *Service) chargeObjects(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, fresh []transfer.Object, month time.Time) error {
+func (s *Service) chargeObjects(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, fresh []transfer.Object,
+	month time.Time) error {
 	var names int64
 	for _, o := range fresh {
 		names += o.MetadataBytes()
@@ -243,7 +248,8 @@ func matchAttached(existing []transfer.Object, files []Attachment) (all, fresh [
 			return nil, nil, transfer.ErrClientID.With("clientId: " + f.ClientID + " is taken by an object of another name or size")
 		}
 		if !attached {
-			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred, UploadMetadata: f.Metadata, Partial: f.Partial, UploadConcat: f.Concat}
+			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred,
+				UploadMetadata: f.Metadata, Partial: f.Partial, UploadConcat: f.Concat}
 			if f.IntendedSize == 0 && !f.Deferred { // no bytes will come to sniff
 				o.MIMEType = transfer.TypeByName(f.Name)
 			}

@@ -12,11 +12,12 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
-// OrganizationMailboxes lists mailboxes of members of the caller's organization, in the order of their uids: those whose name, address or link
-// contains search. A page begins behind the position after, and next is empty on the last one. With a search, a page may be empty and have a
-// next one.
+// OrganizationMailboxes lists mailboxes of members of the caller's organization, in the order of their uids: those whose name, address or
+// link contains search. A page begins behind the position after, and next is empty on the last one. With a search, a page may be empty and
+// have a next one.
 // Errors: those of overseen, fault.ErrInvalid.
-func (s *Service) OrganizationMailboxes(ctx context.Context, caller token.Caller, search, after string) (list []transfer.UsedMailbox, next string, err error) {
+func (s *Service) OrganizationMailboxes(ctx context.Context, caller token.Caller, search,
+	after string) (list []transfer.UsedMailbox, next string, err error) {
 	o, err := s.overseen(ctx, caller)
 	if err != nil {
 		return nil, "", err

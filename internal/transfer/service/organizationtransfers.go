@@ -39,10 +39,11 @@ type OrganizationTransfers struct {
 	After  string // next of the page before; empty: the newest
 }
 
-// OrganizationTransfers lists the transfers that use the limits of the caller's organization, newest first. next is empty on the last page. With a
-// state, a page may be empty and have a next one.
+// OrganizationTransfers lists the transfers that use the limits of the caller's organization, newest first. next is empty on the last page.
+// With a state, a page may be empty and have a next one.
 // Errors: those of overseen, fault.ErrInvalid.
-func (s *Service) OrganizationTransfers(ctx context.Context, caller token.Caller, in OrganizationTransfers) (list []transfer.ListedTransfer, next string, err error) {
+func (s *Service) OrganizationTransfers(ctx context.Context, caller token.Caller,
+	in OrganizationTransfers) (list []transfer.ListedTransfer, next string, err error) {
 	o, err := s.overseen(ctx, caller)
 	if err != nil {
 		return nil, "", err
@@ -74,7 +75,8 @@ func (s *Service) OrganizationTransfer(ctx context.Context, caller token.Caller,
 	return r, err
 }
 
-// ExtendOrganizationTransfer makes a transfer of the caller's organization available for some days from now, as long as a sender can at most.
+// ExtendOrganizationTransfer makes a transfer of the caller's organization available for some days from now, as long as a sender can at
+// most.
 // Errors: those of overseen, transfer.ErrServiceDisabled, transfer.ErrNotFound, transfer.ErrEnded, fault.ErrInvalid.
 func (s *Service) ExtendOrganizationTransfer(ctx context.Context, caller token.Caller, reason string, uid id.Transfer, days int) error {
 	o, err := s.overseen(ctx, caller)

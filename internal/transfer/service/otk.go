@@ -36,7 +36,8 @@ func (s *Service) NewOneTimeKey(ctx context.Context, caller token.Caller, t id.T
 	if err := unlocked(access); err != nil {
 		return OneTimeKey{}, err
 	}
-	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: t, Object: o, Person: caller.Person, Session: caller.Session, Epoch: caller.Epoch})
+	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: t, Object: o, Person: caller.Person, Session: caller.Session,
+		Epoch: caller.Epoch})
 }
 
 // NewLinkedOneTimeKey returns a key for a download of the delivery that the caller's download token is for.
@@ -62,7 +63,8 @@ func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k p
 			return OneTimeKey{}, transfer.ErrNotFound
 		}
 	}
-	if (start{access: access}).limited() && !access.Delivery.IsZero() { // the start of the download decides; this saves the browser a dead link
+	// the start of the download decides; this saves the browser a dead link
+	if (start{access: access}).limited() && !access.Delivery.IsZero() {
 		item := itemOf(access, k.Object.UUID, nil, 0)
 		if k.Object.IsZero() {
 			item.Item = access.Transfer.UUID

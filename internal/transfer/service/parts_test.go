@@ -92,7 +92,8 @@ func (w *world) wantJoined(c token.Caller, r id.Reservation, data []byte) {
 		w.t.Errorf("%d other bytes are stored", len(got))
 	}
 	w.nothingReserved()
-	if held, charged := w.count(`SELECT held FROM transfer.objects`), w.count(`SELECT sum(held) FROM transfer.volumes`); held+w.metadata() != charged {
+	if held, charged := w.count(`SELECT held FROM transfer.objects`),
+		w.count(`SELECT sum(held) FROM transfer.volumes`); held+w.metadata() != charged {
 		w.t.Errorf("%d bytes are held, %d are charged", held, charged)
 	}
 }
@@ -199,7 +200,8 @@ func TestManyWritersOfOnePart(t *testing.T) {
 			}
 			n := i%4/2 + 1
 			var bad *transfer.OffsetError
-			if _, err := replica.Upload(t.Context(), c, r, "a", inParts(n, piece(data, n))); err != nil && !errors.Is(err, transfer.ErrOvertaken) && !errors.As(err, &bad) {
+			if _, err := replica.Upload(t.Context(), c, r, "a", inParts(n, piece(data, n))); err != nil && !errors.Is(err, transfer.ErrOvertaken) &&
+				!errors.As(err, &bad) {
 				t.Errorf("part %d: %v", n, err)
 			}
 		})
@@ -333,7 +335,8 @@ func TestPartsLost(t *testing.T) {
 	}
 	lose(3)
 	var bad *transfer.OffsetError
-	if _, err := w.Upload(t.Context(), c, r, "a", resumed(3, piece(data, 3), 2000)); !errors.As(err, &bad) || bad.Problem != transfer.OffsetLost {
+	if _, err := w.Upload(t.Context(), c, r, "a", resumed(3, piece(data, 3), 2000)); !errors.As(err, &bad) ||
+		bad.Problem != transfer.OffsetLost {
 		t.Fatalf("a part that is lost: %v", err)
 	}
 	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 2*mib+w.metadata() {

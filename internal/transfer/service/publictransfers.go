@@ -57,7 +57,8 @@ func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key s
 		return LinkedTransfer{}, nil, err
 	}
 	t := LinkedTransfer{Transfer: l.linked.Transfer}
-	t.Locked = t.Protection != transfer.ProtectNone && !(caller.Kind == token.KindDownload && caller.Delivery == l.Delivery && caller.Epoch == l.linked.ProtectionEpoch)
+	t.Locked = t.Protection != transfer.ProtectNone &&
+		!(caller.Kind == token.KindDownload && caller.Delivery == l.Delivery && caller.Epoch == l.linked.ProtectionEpoch)
 	if t.Locked {
 		hide(&t.Transfer)
 		return t, nil, nil
@@ -153,7 +154,8 @@ func (s *Service) OpenLink(ctx context.Context, caller token.Caller, l Link, in 
 	if life := s.issuer.Lifetimes().Download; now.Add(life).Before(expires) {
 		expires = now.Add(life)
 	}
-	return s.issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, Epoch: l.linked.ProtectionEpoch, IssuedAt: now, ExpiresAt: expires})
+	return s.issuer.Issue(ctx, token.KindDownload, token.Claims{Delivery: l.Delivery, Epoch: l.linked.ProtectionEpoch, IssuedAt: now,
+		ExpiresAt: expires})
 }
 
 func (s *Service) checkPassword(ctx context.Context, l Link, password *string) error {

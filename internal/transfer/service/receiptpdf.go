@@ -187,9 +187,11 @@ func (d receiptDocument) checking(verify string, attached bool) pdf.Section {
 	s := pdf.Section{Heading: d.T("How to check this receipt")}
 	say := func(text string) { s.Blocks = append(s.Blocks, pdf.Block{Text: text}) }
 	if attached {
-		say(d.F("This document is for reading. The proof is the file receipt.consign, which is attached to it. Check the file at %s or with “consign verify”.", verify))
+		say(d.F("This document is for reading. The proof is the file receipt.consign, which is attached to it. Check the file at %s or with "+
+			"“consign verify”.", verify))
 	} else {
-		say(d.F("This document is for reading. The proof is the file receipt.consign, which is too large to be attached. Save it separately, and check it at %s or with “consign verify”.", verify))
+		say(d.F("This document is for reading. The proof is the file receipt.consign, which is too large to be attached. Save it separately, "+
+			"and check it at %s or with “consign verify”.", verify))
 	}
 	text, _, _ := bytes.Cut(d.proof.Checkpoint, []byte("\n\n"))
 	if tree, err := proof.ParseCheckpointText(string(text) + "\n"); err == nil {

@@ -25,7 +25,8 @@ import (
 
 // writeReceipt stores the receipt of a new transfer in its transaction. first are its first objects, up to position last. Further objects
 // are read, hashed and stored in parts, so that memory does not grow with their number.
-func (s *Service) writeReceipt(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer, first []transfer.Object, last int64) error {
+func (s *Service) writeReceipt(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer,
+	first []transfer.Object, last int64) error {
 	head := transfer.AppendReceipt(nil, transfer.Receipt{
 		Salt: salt(), Host: r.Facts.Host, Transfer: t.UID, Kind: t.Kind, CreatedAt: r.CreatedAt, Confirmed: t.CreatedAt, ExpiresAt: t.ExpiresAt,
 		Sender: t.Sender, Recipients: t.Recipients, Subject: t.Subject, Message: t.Message, Fields: t.Fields,

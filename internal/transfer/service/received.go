@@ -45,7 +45,8 @@ func (in ReceivedChange) given() bool { return in.Read != nil || in.Pinned != ni
 
 // patchReceived changes what a recipient notes about a locked transfer.
 // Errors: transfer.ErrRecipientOnly, fault.ErrInvalid, those of pin.
-func (s *Service) patchReceived(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, in ReceivedChange) error {
+func (s *Service) patchReceived(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer,
+	in ReceivedChange) error {
 	if t.Delivery.IsZero() {
 		return transfer.ErrRecipientOnly
 	}
@@ -122,7 +123,8 @@ func (s *Service) ReleasePins(ctx context.Context) error {
 		if err != nil {
 			return 0, err
 		}
-		slices.SortFunc(released, func(a, b postgres.ReleasedPin) int { return strings.Compare(a.Owner.String(), b.Owner.String()) }) // one order of locks
+		// one order of locks
+		slices.SortFunc(released, func(a, b postgres.ReleasedPin) int { return strings.Compare(a.Owner.String(), b.Owner.String()) })
 		for _, r := range released {
 			entry := audit.Entry{Action: "transfer.unpin", Object: r.Transfer.String(), Target: r.Owner}
 			if err := s.record(ctx, tx, audit.Actor{Kind: audit.Job}, entry); err != nil {

@@ -27,7 +27,8 @@ func (s *Service) Remind(ctx context.Context, caller token.Caller, uid id.Transf
 		if err := s.countRecipients(ctx, tx, caller.Person, t.owner.Account, n); err != nil {
 			return err
 		}
-		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.remind", Object: uid.String(), Details: map[string]string{"recipients": strconv.Itoa(n)}}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.remind", Object: uid.String(),
+			Details: map[string]string{"recipients": strconv.Itoa(n)}}); err != nil {
 			return err
 		}
 		return s.tell(ctx, tx, events.TransferUpdated, uid, []id.Person{caller.Person})

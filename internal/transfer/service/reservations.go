@@ -31,7 +31,8 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	}
 	r := s.mailboxReservation(m, in.Locale)
 	if caller.Kind == token.KindAPI && !slices.Contains(caller.Mailboxes, m.Person) {
-		return Reserved{}, token.Insufficient("Authorization: the scope mailbox:drop of this API token does not name this mailbox", token.ScopeMailboxDrop)
+		return Reserved{}, token.Insufficient("Authorization: the scope mailbox:drop of this API token does not name this mailbox",
+			token.ScopeMailboxDrop)
 	}
 	if err := s.nameSender(ctx, &r, caller); err != nil {
 		return Reserved{}, err
@@ -119,8 +120,9 @@ func (s *Service) senderReservation(caller token.Caller, owner transfer.Owner) t
 		UID: id.New[id.Reservation](), Kind: transfer.KindDrop, Owner: caller.Person, Creator: caller.Person, Sender: caller.Person,
 		Organization: owner.Organization, LimitsOrganization: owner.LimitsOrganization, Locale: owner.Locale,
 		TTL: unit.DefaultTTL, Protection: unit.ProtectionLevel,
-		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB, MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
-		CreatedAt: now, ExpiresAt: now.Add(s.reservationLifetime),
+		MaxFiles: unit.MaxFiles, MaxFileSizeMB: unit.MaxFileSizeMB,
+		MaxRecipients: min(unit.MaxRecipients, owner.ReceiversLimit, int32(s.recipients.PerDay)),
+		CreatedAt:     now, ExpiresAt: now.Add(s.reservationLifetime),
 	}
 }
 
@@ -201,7 +203,8 @@ func mayManage(caller token.Caller, uid id.Reservation, creator id.Person) error
 // without.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, those of content.Service.ChargeMetadata; for a mailbox's
 // transfer.ErrFixedMember, for a sender's those of CreateReservation.
-func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation, in transfer.Metadata) (transfer.Reservation, Objects, error) {
+func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid id.Reservation,
+	in transfer.Metadata) (transfer.Reservation, Objects, error) {
 	var r postgres.HeldReservation
 	if in.Password != nil { // check before hashing, which is expensive; reservations of strangers have no password
 		found, err := s.store.Reservation(ctx, uid, s.scope(caller))
@@ -248,7 +251,8 @@ func (s *Service) PatchReservation(ctx context.Context, caller token.Caller, uid
 
 // lockOpen locks an open reservation that the caller may manage.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed.
-func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, caller token.Caller, uid id.Reservation) (postgres.HeldReservation, error) {
+func (s *Service) lockOpen(ctx context.Context, tx *postgres.Store, caller token.Caller,
+	uid id.Reservation) (postgres.HeldReservation, error) {
 	r, err := tx.LockReservation(ctx, uid, s.scope(caller))
 	if err != nil {
 		return r, err

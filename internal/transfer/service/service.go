@@ -142,11 +142,14 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, imaging: o.Imaging,
-		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
-		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge, uploadConfirmations: o.UploadConfirmations,
-		senderCodes: o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume, directDownloads: o.DirectDownloads,
-		inspections: newInspections(o.Scan),
-		now:         o.Now, log: o.Log,
+		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime,
+		expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
+		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge,
+		uploadConfirmations: o.UploadConfirmations,
+		senderCodes:         o.SenderCodes, strangers: o.Strangers, recipients: o.Recipients, links: o.Links, forwardVolume: o.ForwardVolume,
+		directDownloads: o.DirectDownloads,
+		inspections:     newInspections(o.Scan),
+		now:             o.Now, log: o.Log,
 		mailboxes: microcache.New[mailboxOnHost, transfer.PublicMailbox](o.Store.Changes),
 	}
 	s.registerJobs()

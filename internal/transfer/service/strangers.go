@@ -23,7 +23,8 @@ func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
 }
 
 func visitorBucket(l ratelimit.Limit, s transfer.StrangerLimits) ratelimit.Bucket {
-	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(s.NetworkShare), By: ratelimit.ByVisitor, Essential: true, Refusal: transfer.ErrNewTransfers}
+	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(s.NetworkShare), By: ratelimit.ByVisitor, Essential: true,
+		Refusal: transfer.ErrNewTransfers}
 }
 
 func transferLimit(o transfer.Owner) ratelimit.Limit {
@@ -39,7 +40,8 @@ func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transf
 // takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
 // bucket of the mailbox. It takes both or none, in one step; returnTokens returns them.
 // Errors: transfer.ErrNewTransfers.
-func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner, client string) (returnTokens func(), err error) {
+func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner,
+	client string) (returnTokens func(), err error) {
 	parts := s.strangersParts(transferLimit(o), owner, client)
 	refused, result, err := s.limiter.TakeAll(ctx, parts...)
 	if err != nil {
@@ -109,7 +111,8 @@ func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) e
 	case full(added.MailboxClient, l.Share(l.Reservations)):
 		return transfer.ErrClientBusy
 	case full(added.OrganizationClient, l.Share(l.OrganizationReservations)):
-		return transfer.ErrClientBusy.With("your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
+		return transfer.ErrClientBusy.With(
+			"your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
 	case full(added.Mailbox, l.Reservations):
 		return transfer.ErrMailboxBusy
 	case full(added.Organization, l.OrganizationReservations):

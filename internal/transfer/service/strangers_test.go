@@ -47,7 +47,8 @@ func (w *world) wrongSums() int64 {
 	return w.count(`
 		SELECT count(*) FROM transfer.stranger_reservations x
 		JOIN transfer.reservations r ON r.uid = x.reservation
-		WHERE bytes <> r.metadata + (SELECT coalesce(sum(o.metadata + (SELECT coalesce(sum(s.held + s.reserved), 0) FROM transfer.segments s WHERE s.object = o.uid)), 0)
+		WHERE bytes <> r.metadata + (SELECT coalesce(sum(o.metadata + (SELECT coalesce(sum(s.held + s.reserved), 0) FROM transfer.segments s
+			WHERE s.object = o.uid)), 0)
 			FROM transfer.objects o WHERE o.reservation = x.reservation)`)
 }
 
@@ -65,7 +66,8 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 					t.Fatal(err)
 				}
 				if member {
-					w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`, p.Person, w.free)
+					w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, '{Service.Transfer.Use}', now())`,
+						p.Person, w.free)
 				}
 			}
 			w.within(func(l *content.Limits) {
@@ -171,7 +173,8 @@ func TestSumsOfStrangers(t *testing.T) {
 					switch rand.N(5) {
 					case 4:
 						message := string(bytes.Repeat([]byte("m"), rand.N(1000)))
-						_, _, _ = w.PatchReservation(t.Context(), callers[i], open[i], transfer.Metadata{BasicMetadata: transfer.BasicMetadata{Message: &message}})
+						_, _, _ = w.PatchReservation(t.Context(), callers[i], open[i],
+							transfer.Metadata{BasicMetadata: transfer.BasicMetadata{Message: &message}})
 					case 0:
 						_ = w.DeleteObject(t.Context(), callers[i], open[i], name)
 						_, _, _ = w.Attach(t.Context(), callers[i], open[i], []service.Attachment{{ClientID: name, Name: name, IntendedSize: 4000}})
@@ -189,7 +192,8 @@ func TestSumsOfStrangers(t *testing.T) {
 		t.Errorf("%d sums are wrong", n)
 	}
 	held := w.count(`SELECT sum(held) FROM transfer.objects`) + w.metadata()
-	if person, stored := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`), w.count(`SELECT sum(bytes) FROM transfer.stored_volumes`); person != held || stored != held {
+	if person, stored := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`),
+		w.count(`SELECT sum(bytes) FROM transfer.stored_volumes`); person != held || stored != held {
 		t.Errorf("%d and %d bytes are charged for %d", person, stored, held)
 	}
 	if n := w.count(`SELECT sum(bytes) FROM transfer.stranger_reservations`); n == 0 {
@@ -197,8 +201,10 @@ func TestSumsOfStrangers(t *testing.T) {
 	}
 	// A server crashed while a request had reserved 500 bytes. Later a job gives them back.
 	w.exec(`INSERT INTO transfer.segments AS s (uid, object, number, size, reserved, reserved_month, lease_until)
-		SELECT uid, uid, 1, intended_size, 500, '2026-11-01', now() - interval '1 hour' FROM transfer.objects WHERE reservation = $1 AND client_id = 'a'
-		ON CONFLICT (uid) DO UPDATE SET reserved = s.reserved + 500, reserved_month = excluded.reserved_month, lease_until = excluded.lease_until`, open[0])
+		SELECT uid, uid, 1, intended_size, 500, '2026-11-01', now() - interval '1 hour' FROM transfer.objects WHERE reservation = $1
+			AND client_id = 'a'
+		ON CONFLICT (uid) DO UPDATE SET reserved = s.reserved + 500, reserved_month = excluded.reserved_month,
+			lease_until = excluded.lease_until`, open[0])
 	w.exec(`UPDATE transfer.stranger_reservations SET bytes = bytes + 500 WHERE reservation = $1`, open[0])
 	if err := w.content.ReleaseVolumes(t.Context()); err != nil {
 		t.Fatal(err)

@@ -105,7 +105,8 @@ func (s *Service) PatchTransfer(ctx context.Context, caller token.Caller, uid id
 }
 
 // patchSent changes a locked transfer for its sender.
-func (s *Service) patchSent(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, in TransferChange) error {
+func (s *Service) patchSent(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer,
+	in TransferChange) error {
 	if err := s.mayChange(t); err != nil {
 		return err
 	}
@@ -134,12 +135,14 @@ func (s *Service) patchSent(ctx context.Context, tx *postgres.Store, caller toke
 
 // changed charges a new subject, and records which members of a transfer have changed.
 // Errors: those of content.Service.ChargeMetadata.
-func (s *Service) changed(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer, terms postgres.TransferTerms, members []string, receivers []id.Person) error {
+func (s *Service) changed(ctx context.Context, tx *postgres.Store, caller token.Caller, t postgres.SeenTransfer,
+	terms postgres.TransferTerms, members []string, receivers []id.Person) error {
 	details := map[string]string{"members": strings.Join(members, " ")}
 	if terms.Rescheduled {
 		details["expiresAt"] = terms.ExpiresAt.UTC().Format(time.RFC3339)
 	}
-	if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.update", Object: t.UID.String(), Details: details}); err != nil {
+	if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.update", Object: t.UID.String(),
+		Details: details}); err != nil {
 		return err
 	}
 	if err := s.chargeDelivered(ctx, tx, t.Reservation, len(terms.Subject)-len(t.Subject)); err != nil {
@@ -164,7 +167,8 @@ func parties(t postgres.SeenTransfer, deliveries []transfer.Delivery) []id.Perso
 
 // mergeTransfer applies a change to the terms of a transfer, and returns the names of the members that change.
 // Errors: fault.ErrInvalid, transfer.ErrTTL, transfer.ErrProtection, transfer.ErrServiceDisabled, transfer.ErrRoleMissing.
-func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, deliveries []transfer.Delivery, in TransferChange) (terms postgres.TransferTerms, changed []string, err error) {
+func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, deliveries []transfer.Delivery,
+	in TransferChange) (terms postgres.TransferTerms, changed []string, err error) {
 	r := transfer.Reservation{Subject: t.Subject, Protection: t.Protection, DeliveryNotification: t.Notify}
 	if err := (transfer.BasicMetadata{Subject: in.Subject}).MergeBasic(&r); err != nil {
 		return terms, nil, err
@@ -202,7 +206,8 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 		return terms, nil, err
 	}
 	terms = postgres.TransferTerms{
-		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification, ExpiresAt: expires,
+		Subject: r.Subject, Protection: r.Protection, PasswordHash: r.PasswordHash, DeliveryNotification: r.DeliveryNotification,
+		ExpiresAt:    expires,
 		RemindBefore: remindBefore, Forwarding: t.Forwarding, Limits: limits,
 		Reprotected: r.Protection != t.Protection || r.PasswordHash != "", Rescheduled: !expires.Equal(t.ExpiresAt),
 	}

@@ -102,7 +102,8 @@ func (s *Service) AddRecipients(ctx context.Context, caller token.Caller, uid id
 			return err
 		}
 		details := map[string]string{"recipients": strconv.Itoa(len(fresh))}
-		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.recipients.add", Object: uid.String(), Details: details}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.recipients.add", Object: uid.String(),
+			Details: details}); err != nil {
 			return err
 		}
 		if err := s.chargeDelivered(ctx, tx, t.Reservation, names); err != nil {
@@ -172,7 +173,8 @@ func (s *Service) RemoveRecipient(ctx context.Context, caller token.Caller, uid 
 			return err
 		}
 		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{
-			Action: "transfer.recipients.remove", Object: uid.String(), Target: gone.Person, Details: map[string]string{deliveryDetail: recipient.String()},
+			Action: "transfer.recipients.remove", Object: uid.String(), Target: gone.Person,
+			Details: map[string]string{deliveryDetail: recipient.String()},
 		}); err != nil {
 			return err
 		}
@@ -227,7 +229,8 @@ func (s *Service) Resend(ctx context.Context, caller token.Caller, uid id.Transf
 			return err
 		}
 		details := map[string]string{"newLink": strconv.FormatBool(newLink), deliveryDetail: recipient.String()}
-		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.resend", Object: uid.String(), Target: t.deliveries[i].Person, Details: details}); err != nil {
+		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.resend", Object: uid.String(), Target: t.deliveries[i].Person,
+			Details: details}); err != nil {
 			return err
 		}
 		return s.tell(ctx, tx, events.TransferUpdated, uid, []id.Person{caller.Person})
@@ -235,7 +238,8 @@ func (s *Service) Resend(ctx context.Context, caller token.Caller, uid id.Transf
 }
 
 // mailTo mails a transfer to recipients, as at its confirm. keys holds the keys of links that are not new.
-func (s *Service) mailTo(ctx context.Context, tx *postgres.Store, t living, list []postgres.NewDelivery, keys map[id.Delivery]string) error {
+func (s *Service) mailTo(ctx context.Context, tx *postgres.Store, t living, list []postgres.NewDelivery,
+	keys map[id.Delivery]string) error {
 	mailed := announced{Transfer: t.Transfer, keys: keys}
 	mailed.Recipients = nil
 	for _, d := range list {

@@ -62,14 +62,17 @@ const (
 )
 
 // errSearch ends a search that takes too long, so that it does not hold a connection that others need.
-var errSearch = fault.ErrUnavailable.With("the search took too long; try again, or search for more characters").WithRetryAfter(searchPatience)
+var errSearch = fault.ErrUnavailable.With("the search took too long; try again, or search for more characters").WithRetryAfter(
+	searchPatience)
 
 // Transfers streams the caller's transfers, newest first. The cursor is empty after the last page. A search may return a
 // cursor with a page that has fewer transfers than the limit, or none: it has not read all transfers yet. Contents are read
 // in batches.
 // Errors: fault.ErrInvalid, fault.ErrUnavailable when a search takes longer than two seconds.
-func (s *Service) Transfers(ctx context.Context, caller token.Caller, q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
-	page := postgres.Page{Received: q.Received, Sent: q.Sent, Oldest: q.Oldest, Filter: q.Filter, Search: q.Search, Candidates: searchCandidates, Limit: q.Limit}
+func (s *Service) Transfers(ctx context.Context, caller token.Caller,
+	q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
+	page := postgres.Page{Received: q.Received, Sent: q.Sent, Oldest: q.Oldest, Filter: q.Filter, Search: q.Search,
+		Candidates: searchCandidates, Limit: q.Limit}
 	var problems fault.Problems
 	transfer.CheckLine(&problems, "search", q.Search, text.MaxName)
 	if q.Cursor != "" {

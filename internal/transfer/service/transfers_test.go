@@ -90,7 +90,8 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
 	volume := func() (int64, int64) {
-		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person), w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
+		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person),
+			w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
 	}
 	if held, reserved := volume(); held != limit || reserved != 0 {
 		t.Fatalf("held %d, reserved %d", held, reserved)
@@ -154,7 +155,8 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("%d warnings", n)
 	}
 	w.clock.Advance(3 * 24 * time.Hour)
-	if _, err := w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err, transfer.ErrNotFound) {
+	if _, err := w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID); !errors.Is(err,
+		transfer.ErrNotFound) {
 		t.Errorf("an expired transfer answers %v before the job ran", err)
 	}
 	run(w.ExpireTransfers)

@@ -22,7 +22,8 @@ func (s *Service) WatchUpload(ctx context.Context, caller token.Caller) (context
 
 // BeginUpload attaches one file, and reports whether it is new. The object says when its reservation expires.
 // Errors: those of Attach.
-func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.Reservation, file Attachment) (o transfer.Object, created bool, err error) {
+func (s *Service) BeginUpload(ctx context.Context, caller token.Caller, uid id.Reservation,
+	file Attachment) (o transfer.Object, created bool, err error) {
 	list, expires, created, err := s.attach(ctx, caller, uid, []Attachment{file})
 	if err != nil {
 		return o, false, err
@@ -49,17 +50,20 @@ func (s *Service) SettledObject(ctx context.Context, caller token.Caller, uid id
 // Upload writes what one request brings of an object of an open reservation, for the holder of the reservation's token or its
 // creator.
 // Errors: those of content.Service.Write; transfer.ErrNotFound for any other caller.
-func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, in content.Write) (content.State, error) {
+func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string,
+	in content.Write) (content.State, error) {
 	return s.content.Write(ctx, s.target(caller, uid, clientID), in)
 }
 
 func (s *Service) target(caller token.Caller, uid id.Reservation, clientID string) content.Target {
-	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller), Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
+	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller),
+		Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
 }
 
 // PlanParts plans an object in parts. A partSize of 0 lets the server choose. made is false when a plan exists, which stays.
 // Errors: those of content.Service.PlanParts.
-func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string, partSize int64) (p transfer.Plan, made bool, err error) {
+func (s *Service) PlanParts(ctx context.Context, caller token.Caller, uid id.Reservation, clientID string,
+	partSize int64) (p transfer.Plan, made bool, err error) {
 	o, err := s.Object(ctx, caller, uid, clientID)
 	if err != nil {
 		return p, false, err

@@ -343,7 +343,8 @@ func TestFilterDeletesOtherContent(t *testing.T) {
 		t.Errorf("a name of another type: got %v", err)
 	}
 	png := append([]byte("\x89PNG\r\n\x1a\n"), random(5000)...)
-	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.png", IntendedSize: int64(len(png))}, {ClientID: "b", Name: "b.png", IntendedSize: 9}})
+	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.png", IntendedSize: int64(len(png))},
+		{ClientID: "b", Name: "b.png", IntendedSize: 9}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,8 @@ func (s *Service) SampleVolumes(ctx context.Context) error {
 	}
 }
 
-// UsageOverTime returns what the caller's organization stored on the days of the last quarter, and uploaded in the months of the last year. The last
-// day and month are as they are now.
+// UsageOverTime returns what the caller's organization stored on the days of the last quarter, and uploaded in the months of the last year.
+// The last day and month are as they are now.
 // Errors: those of overseen.
 func (s *Service) UsageOverTime(ctx context.Context, caller token.Caller) (u transfer.UsageOverTime, err error) {
 	o, err := s.overseen(ctx, caller)

@@ -119,12 +119,14 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5024, 3012 }) // the name of each object counts 6
+	// the name of each object counts 6
+	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5024, 3012 })
 	wants := []struct {
 		address string
 		refusal error
 		held    int64
-	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0}, {"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}}
+	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0},
+		{"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}}
 	callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
 	for i, want := range wants {
 		callers[i], open[i] = w.strange("ann", want.address)

@@ -127,11 +127,13 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com", ProductName: "Consign"}, w.clock.Now, log)
+	mailer, err := mail.New(w.db, runner, sealer, catalog, transport, mail.Options{From: "consign@example.com", ProductName: "Consign"},
+		w.clock.Now, log)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	ring := token.NewKeyRing(w.db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: 48 * time.Hour}, w.clock.Now, log)
+	ring := token.NewKeyRing(w.db, sealer, token.KeyPolicy{Lead: time.Hour, Lifetime: 30 * 24 * time.Hour, LongestToken: 48 * time.Hour},
+		w.clock.Now, log)
 	if err := ring.Ensure(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -144,15 +146,19 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		w.t.Fatal(err)
 	}
 	rows := postgres.New(w.db)
-	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.clock.Now, Log: log})
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.clock.Now,
+		Log: log})
 	o := service.Options{
 		Hasher: hasher,
-		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{}, w.clock.Now),
+		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{},
+			w.clock.Now),
 		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.clock.Now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.clock.Now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.clock.Now),
-		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7), UploadVolume: 50 * transfer.GB},
+		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7),
+			UploadVolume: 50 * transfer.GB},
 		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
-		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.clock.Now, Log: log,
+		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.clock.Now,
+		Log:            log,
 		DownloadBudget: 2, Links: service.LinkRules{Quarantine: 90 * day},
 	}
 	for _, apply := range change {
@@ -163,7 +169,8 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 
 // unlimited are limits of uploads that no test reaches without lowering them.
 var unlimited = content.Limits{
-	Window: 64 << 20, UnconfirmedBytes: 1 << 60, NetworkUnconfirmedBytes: 1 << 60, ReservationUploads: 1 << 20, NetworkUploads: 1 << 20, Uploads: 1 << 20,
+	Window: 64 << 20, UnconfirmedBytes: 1 << 60, NetworkUnconfirmedBytes: 1 << 60, ReservationUploads: 1 << 20, NetworkUploads: 1 << 20,
+	Uploads: 1 << 20,
 }
 
 // strangers are the limits of a world's strangers: none that a test reaches without lowering them.
@@ -198,8 +205,10 @@ func (w *world) metadata() int64 {
 func (w *world) person(email string) token.Caller {
 	w.t.Helper()
 	p := id.New[id.Person]()
-	w.exec(`INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) VALUES ($1, $2, 'en_US', 'Europe/Berlin', now())`, p, strings.ToUpper(email[:1])+email[1:3])
-	w.exec(`INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) VALUES ($1, $2, true, now(), now())`, p, email)
+	w.exec(`INSERT INTO identity.persons (uid, name, locale, time_zone, created_at) VALUES ($1, $2, 'en_US', 'Europe/Berlin', now())`, p,
+		strings.ToUpper(email[:1])+email[1:3])
+	w.exec(`INSERT INTO identity.addresses (person, address, is_primary, verified_at, created_at) VALUES ($1, $2, true, now(), now())`, p,
+		email)
 	return w.at(token.Caller{Kind: token.KindAccess, Person: p, Session: id.New[id.Session](), AuthLevel: 1})
 }
 
@@ -261,7 +270,8 @@ func (w *world) mailbox() token.Caller {
 func (w *world) reserve() (token.Caller, id.Reservation) {
 	w.t.Helper()
 	sender, email := "Stranger", "stranger@example.org"
-	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), "ann", transfer.BasicMetadata{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
+	made, err := w.ReserveMailbox(w.t.Context(), w.at(token.Caller{}), "ann",
+		transfer.BasicMetadata{AnonSender: &sender, AnonEmail: &email, Locale: "en_US"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -279,7 +289,8 @@ func newReservation(t *testing.T) (*world, token.Caller, id.Reservation) {
 
 func (w *world) attach(caller token.Caller, r id.Reservation, clientID string, size int64) {
 	w.t.Helper()
-	if _, _, err := w.Attach(w.t.Context(), caller, r, []service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
+	if _, _, err := w.Attach(w.t.Context(), caller, r,
+		[]service.Attachment{{ClientID: clientID, Name: clientID + ".bin", IntendedSize: size}}); err != nil {
 		w.t.Fatal(err)
 	}
 }

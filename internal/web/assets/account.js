@@ -44,7 +44,8 @@ function Profile({ profile }) {
   const letters = profile.name || profile.emails[0]?.address || "";
   const fingerprint = profile.fingerprint ?? [];
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
-    <${Picture} url=${`${identity}/profile/avatar`} name=${letters} has=${profile.hasAvatar} label=${T("Your picture, shown on the page of your mailbox.")} />
+    <${Picture} url=${`${identity}/profile/avatar`} name=${letters} has=${profile.hasAvatar}
+      label=${T("Your picture, shown on the page of your mailbox.")} />
     <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       <${Field} label=${T("Name")} name="name" defaultValue=${profile.name ?? ""} maxlength="120" autocomplete="name" />
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
@@ -84,7 +85,8 @@ function Addresses({ profile, onChange }) {
 
 function Address({ email, act }) {
   const { address, primary, verified, removeAt } = email;
-  const button = (label, method, below) => html`<${Button} kind="quiet" busy=${act.busy} onClick=${() => act.run(method, address, below)}>${label}<//>`;
+  const button = (label, method, below) => html`<${Button} kind="quiet" busy=${act.busy} onClick=${() => act.run(method, address, below)}>
+    ${label}<//>`;
   return html`<li class="row between">
     <span><b class="break">${address}</b> ${primary && html`<span class="badge">${T("Main address")}</span>`}
       ${!verified && html` <span class="badge warn">${T("Not confirmed")}</span>`}

@@ -5,7 +5,8 @@ import { T } from "./i18n.js";
 
 /**
  * One action. With `form`, it shows what that returns instead of calling `run`; `done` closes it. `danger`: it cannot be undone.
- * @typedef {{name: string, label: string, icon: string, run?: () => unknown, form?: (done: () => void) => any, busy?: boolean, danger?: boolean}} Command
+ * @typedef {{name: string, label: string, icon: string, run?: () => unknown, form?: (done: () => void) => any, busy?: boolean, danger?:
+ *  boolean}} Command
  */
 
 const apart = 2; // buttons beside the menu
@@ -31,7 +32,10 @@ export function Actions({ commands }) {
       ${shown.form(close)}</section>`}`;
 }
 
-/** A button that opens a menu: the arrow keys, Home and End move in it, Escape and Tab leave it. @param {{commands: Command[], onChoose: (c: Command) => void}} props */
+/**
+ * A button that opens a menu: the arrow keys, Home and End move in it, Escape and Tab leave it.
+ * @param {{commands: Command[], onChoose: (c: Command) => void}} props
+ */
 function Menu({ commands, onChoose }) {
   const [open, setOpen] = useState(false);
   const root = useRef(/** @type {any} */ (null)), id = useId();
@@ -62,9 +66,11 @@ function Menu({ commands, onChoose }) {
     onChoose(c);
   };
   return html`<div ref=${root} class="menu" onKeyDown=${open ? keys : undefined}>
-    <${Button} icon="more" busy=${commands.some((c) => c.busy)} aria-haspopup="menu" aria-expanded=${String(open)} aria-controls=${open ? id : undefined}
+    <${Button} icon="more" busy=${commands.some((c) => c.busy)} aria-haspopup="menu" aria-expanded=${String(open)}
+      aria-controls=${open ? id : undefined}
       onClick=${() => setOpen(!open)}><span class="wide-only">${T("More")}</span><//>
-    ${open && html`<div id=${id} class="menu-list" role="menu" aria-label=${T("More")}>${commands.map((c) => html`<button key=${c.name} type="button" role="menuitem"
+    ${open && html`<div id=${id} class="menu-list" role="menu" aria-label=${T("More")}>
+      ${commands.map((c) => html`<button key=${c.name} type="button" role="menuitem"
       tabindex="-1" class=${c.danger ? "danger" : ""} onClick=${() => choose(c)}><${Icon} name=${c.icon} />${c.label}</button>`)}</div>`}
   </div>`;
 }

@@ -19,7 +19,8 @@ export function Activity({ transfer: t }) {
   return html`
     <ol class="list timeline" aria-label=${T("Activity")}>${page.activity.map((a, i) => html`<${Line} key=${i} entry=${a} />`)}</ol>
     <${Problem} error=${load.error} />
-    ${page.next && html`<p class="row center"><${Button} busy=${load.busy} onClick=${() => load.run(page.next)}>${T("Show more")}<//></p>`}`;
+    ${page.next && html`<p class="row center"><${Button} busy=${load.busy} onClick=${() => load.run(page.next)}>
+      ${T("Show more")}<//></p>`}`;
 }
 
 function Line({ entry: a }) {
@@ -32,14 +33,17 @@ function Line({ entry: a }) {
     list(a.addresses ?? []),
     a.reason === "administrator" && T("by an administrator of the organization"),
   ].filter(Boolean);
-  return html`<li><${Icon} name=${icons[a.kind] ?? "clock"} /><div><div class="break">${sentenceOf(a)}</div><div class="dim">${facts.join(" · ")}</div></div></li>`;
+  return html`<li><${Icon} name=${icons[a.kind] ?? "clock"} /><div><div class="break">${sentenceOf(a)}</div><div class="dim">
+    ${facts.join(" · ")}</div></div></li>`;
 }
 
 /** @type {Record<string, string>} */
-const icons = { downloaded: "download", opened: "check", revoked: "trash", recipientRemoved: "close", recipientsAdded: "plus", resent: "mail", reminded: "mail", delivered: "upload" };
+const icons = { downloaded: "download", opened: "check", revoked: "trash", recipientRemoved: "close", recipientsAdded: "plus",
+  resent: "mail", reminded: "mail", delivered: "upload" };
 
 /** Who an entry is about. */
-const personOf = ({ recipient: r }) => (!r || r.link ? T("Somebody with the link") : r.removed ? T("A removed recipient") : r.name || r.email);
+const personOf = ({ recipient: r }) => (!r || r.link ? T("Somebody with the link")
+  : r.removed ? T("A removed recipient") : r.name || r.email);
 
 /** What was downloaded. */
 function filesOf(a) {
@@ -74,6 +78,8 @@ function changeOf(a) {
 
 /** Names of the members of a transfer. @returns {Record<string, string>} */
 const labels = () => ({
-  subject: T("Subject"), expiresAt: T("Available until"), protection: T("Password"), password: T("Password"), deliveryNotification: T("Tell me when it is opened"),
-  remindBefore: T("Reminder"), maxDownloads: T("Limits"), maxTotalDownloads: T("Limits"), deleteAfterDownload: T("Limits"), forwarding: T("Forwarding"),
+  subject: T("Subject"), expiresAt: T("Available until"), protection: T("Password"), password: T("Password"),
+    deliveryNotification: T("Tell me when it is opened"),
+  remindBefore: T("Reminder"), maxDownloads: T("Limits"), maxTotalDownloads: T("Limits"), deleteAfterDownload: T("Limits"),
+    forwarding: T("Forwarding"),
 });

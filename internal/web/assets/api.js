@@ -41,7 +41,8 @@ export class Failure extends Error {
  * @returns {Promise<import("../calls").Answer<import("../calls").Body<M, U>>>}
  */
 export async function call(method, url, ...rest) {
-  let { token, json, body, type, signal, accept = "application/json", headers = {} } = /** @type {import("../calls").Options} */ (rest[0] ?? {});
+  let { token, json, body, type, signal, accept = "application/json",
+    headers = {} } = /** @type {import("../calls").Options} */ (rest[0] ?? {});
   /** @type {Record<string, string>} */
   const sent = { Accept: accept, "Accept-Language": root.lang, ...headers };
   if (token) sent.Authorization = `Bearer ${token}`;
@@ -60,10 +61,16 @@ export async function call(method, url, ...rest) {
   return { status: response.status, body: answer, headers: response.headers, response };
 }
 
-/** `call` where the type of method and URL is known to the caller only. @type {(method: string, url: string, options?: import("../calls").Options) => Promise<any>} */
+/**
+ * `call` where the type of method and URL is known to the caller only.
+ * @type {(method: string, url: string, options?: import("../calls").Options) => Promise<any>}
+ */
 const callAnything = call;
 
-/** Reads the body of an answer. It is cut off when the connection breaks, or when the page is left. @param {string} url @param {Response} response @param {AbortSignal} [signal] */
+/**
+ * Reads the body of an answer. It is cut off when the connection breaks, or when the page is left.
+ * @param {string} url @param {Response} response @param {AbortSignal} [signal]
+ */
 async function content(url, response, signal) {
   try {
     return await response.json();
@@ -100,7 +107,10 @@ function changed() {
   changes++;
 }
 
-/** Notes that the server has replaced the ID token in the cookie: any answer may carry a new one. Other tokens are ignored. @param {string} token */
+/**
+ * Notes that the server has replaced the ID token in the cookie: any answer may carry a new one. Other tokens are ignored.
+ * @param {string} token
+ */
 function noteRenewal(token) {
   const who = person();
   if (!token || !who || claims(token).scope !== "idtoken" || claims(token).sid !== who.sid) return;

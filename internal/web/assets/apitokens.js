@@ -63,8 +63,10 @@ function Row({ token, shared, busy, onRevoke }) {
     : T("never used");
   return html`<li class="row between">
     <span><b class="break">${token.name}</b>
-      <span class="hint block">${sentences.join(" · ")}${token.mailboxes.length > 0 && html` (<span class="break">${token.mailboxes.join(", ")}</span>)`}</span>
-      <span class="hint block">${shared && token.owner.name ? `${token.owner.name} · ` : ""}${used} · ${F("valid until %s", when(token.expirationTimestamp))}</span></span>
+      <span class="hint block">${sentences.join(" · ")}${token.mailboxes.length > 0
+        && html` (<span class="break">${token.mailboxes.join(", ")}</span>)`}</span>
+      <span class="hint block">${shared && token.owner.name ? `${token.owner.name} · ` : ""}${used} · ${F("valid until %s",
+        when(token.expirationTimestamp))}</span></span>
     <${Button} busy=${busy} onClick=${onRevoke} aria-label=${F("Revoke %s", token.name)}>${T("Revoke")}<//>
   </li>`;
 }
@@ -79,13 +81,15 @@ function Make({ organization, onDone, onCancel }) {
     });
     onDone(body);
   });
-  const turn = (/** @type {string} */ scope, /** @type {boolean} */ on) => choose(on ? [...chosen, scope] : chosen.filter((s) => s !== scope));
+  const turn = (/** @type {string} */ scope, /** @type {boolean} */
+    on) => choose(on ? [...chosen, scope] : chosen.filter((s) => s !== scope));
   return html`<${Form} onSend=${make.run} refused=${make.error}>
     <${Field} label=${T("Name")} hint=${T("What uses it, such as “Nightly backup”.")} name="name" required maxlength="50" focus />
     <fieldset class="stack"><legend>${T("It may")}</legend>
       ${scopes().map(([scope, sentence]) => html`<${Check} key=${scope} label=${sentence} checked=${chosen.includes(scope)}
         onChange=${(/** @type {any} */ e) => turn(scope, e.target.checked)} />`)}</fieldset>
-    ${chosen.includes("mailbox:drop") && html`<${Field} label=${T("Mailboxes")} hint=${T("Links of mailboxes, separated by commas.")} name="mailboxes" required />`}
+    ${chosen.includes("mailbox:drop") && html`<${Field} label=${T("Mailboxes")} hint=${T("Links of mailboxes, separated by commas.")}
+      name="mailboxes" required />`}
     <${Field} label=${T("Valid for")} name="days" as="select">
       ${lifetimes.map((days) => html`<option value=${days} selected=${days === 90}>${N("%d day", "%d days", days)}</option>`)}<//>
     <${Problem} error=${make.error} />

@@ -34,7 +34,8 @@ export function Picture({ url, name, has, label, onChange = () => {} }) {
     if (file) setImage(await createImageBitmap(file).catch(() => { setUnreadable(true); return null; }));
   };
   return html`<div class="picture">
-    ${image ? html`<${Crop} image=${image} busy=${change.busy} onDone=${change.run} onCancel=${() => setImage(null)} />` : html`<div class="row">
+    ${image ? html`<${Crop} image=${image} busy=${change.busy} onDone=${change.run} onCancel=${() => setImage(null)} />`
+      : html`<div class="row">
       <span class="large"><${Avatar} src=${current.value ?? ""} name=${name} /></span>
       <div class="stack tight"><span>${label}</span><div class="row">
         <${Button} onClick=${() => input.current?.click()}>${T("Choose a picture")}<//>
@@ -53,7 +54,8 @@ function Crop({ image, busy, onDone, onCancel }) {
   const [at, setAt] = useState({ x: 0.5, y: 0.5 }); // position of the square: 0 is left or top, 1 is right or bottom
   const side = Math.min(image.width, image.height) / zoom;
   const left = (image.width - side) * at.x, top = (image.height - side) * at.y;
-  useEffect(() => { canvas.current?.getContext("2d")?.drawImage(image, left, top, side, side, 0, 0, edge, edge); }, [image, left, top, side]);
+  useEffect(() => { canvas.current?.getContext("2d")?.drawImage(image, left, top, side, side, 0, 0, edge, edge); },
+    [image, left, top, side]);
   const clamp = (v) => Math.min(1, Math.max(0, v));
   const drag = (/** @type {PointerEvent} */ event) => {
     if (!event.buttons) return;
@@ -80,7 +82,8 @@ function Crop({ image, busy, onDone, onCancel }) {
       ${slide(T("Size"), zoom, 1, 4, setZoom)}
       ${slide(T("Left and right"), at.x, 0, 1, (x) => setAt({ ...at, x }))}
       ${slide(T("Up and down"), at.y, 0, 1, (y) => setAt({ ...at, y }))}
-      <div class="row"><${Button} kind="primary" busy=${busy} onClick=${done}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
+      <div class="row"><${Button} kind="primary" busy=${busy} onClick=${done}>${T("Save")}<//><${Button} onClick=${onCancel}>
+        ${T("Cancel")}<//></div>
     </div>
   </div>`;
 }

@@ -6,15 +6,20 @@ import { Failure, own, transfer } from "./api.js";
 
 const longest = 1600; // pixels of a side that the server keeps
 
-/** Returns a picture as a JPEG file of the size that is kept. The browser reads formats that the server does not. @param {File} file @returns {Promise<Blob>} */
+/**
+ * Returns a picture as a JPEG file of the size that is kept. The browser reads formats that the server does not.
+ * @param {File} file @returns {Promise<Blob>}
+ */
 async function asJPEG(file) {
   const image = await createImageBitmap(file), scale = Math.min(1, longest / Math.max(image.width, image.height));
-  const canvas = Object.assign(document.createElement("canvas"), { width: Math.max(1, Math.round(image.width * scale)), height: Math.max(1, Math.round(image.height * scale)) });
+  const canvas = Object.assign(document.createElement("canvas"),
+    { width: Math.max(1, Math.round(image.width * scale)), height: Math.max(1, Math.round(image.height * scale)) });
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
   context.fillStyle = "#fff";
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) => { canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/jpeg", 0.9); });
+  return new Promise((resolve, reject) => { canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/jpeg",
+    0.9); });
 }
 
 /** @param {{mailbox: TransferAPI["OwnMailbox"]}} props */

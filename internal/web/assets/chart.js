@@ -19,7 +19,10 @@ export function ceiling(most) {
   return [1, 2, 5, 10].map((n) => n * power).find((top) => top >= most) ?? most;
 }
 
-/** The path of a series: a line for each run of known values, and a dash for a value alone. @param {(number | null)[]} values @param {number} top */
+/**
+ * The path of a series: a line for each run of known values, and a dash for a value alone.
+ * @param {(number | null)[]} values @param {number} top
+ */
 export function pathOf(values, top) {
   let path = "", run = 0;
   values.forEach((value, i) => {
@@ -42,7 +45,8 @@ const known = (series) => /** @type {number[]} */ (series.values.filter((value) 
 function Legend({ of, index }) {
   const values = known(of), newest = of.values.at(-1);
   return html`<li><svg class=${`key series-${index}`} viewBox="0 0 24 8" aria-hidden="true"><path d="M1 4h22" /></svg>
-    <span>${of.name}</span> <span class="hint">${values.length > 0 && F("most: %s", of.format(Math.max(...values)))}${values.length > 0 && newest !== null && newest !== undefined && ` · ${F("newest: %s", of.format(newest))}`}</span></li>`;
+    <span>${of.name}</span> <span class="hint">${values.length > 0 && F("most: %s", of.format(Math.max(...values)))}${values.length > 0
+      && newest !== null && newest !== undefined && ` · ${F("newest: %s", of.format(newest))}`}</span></li>`;
 }
 
 /**

@@ -32,7 +32,9 @@ show(() => {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("Your email address is confirmed.")}<//>
-      ${elsewhere && first && html`<p>${T("You confirmed in a different browser from the one you signed up with. If that page is still open, it continues by itself.")}</p>`}
+      ${elsewhere && first && html`<p>
+        ${T("You confirmed in a different browser from the one you signed up with. If that page is still open, it continues by itself.")}
+          </p>`}
       ${mailbox && html`<p>${T("This is your link. Anyone who has it can send you files.")}</p><${MailboxLink} mailbox=${mailbox} />`}
       <a class="button primary" href=${next || "/inbox"}>${next ? T("Continue") : T("Open your inbox")}</a>
     </div>`;
@@ -43,7 +45,8 @@ show(() => {
     ${inside ? html`
       <p>${F("You are signed in as %s.", person()?.email ?? "")}</p>
       <${Problem} error=${confirm.error} />
-      ${confirm.error?.status === 404 && html`<p>${T("Already confirmed? Your account page shows it, and can send a new link.")} <a href="/account">${T("Your account")}</a></p>`}
+      ${confirm.error?.status === 404 && html`<p>${T("Already confirmed? Your account page shows it, and can send a new link.")} <a
+        href="/account">${T("Your account")}</a></p>`}
       <div class="row">
         <${Button} kind="primary" busy=${confirm.busy} onClick=${() => confirm.run()}>${T("Confirm the address")}<//>
         <${Button} kind="quiet" onClick=${() => endSession().then(() => setInside(false))}>${T("Use another account")}<//>

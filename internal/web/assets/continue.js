@@ -25,8 +25,10 @@ show(() => {
   return html`<div class="narrow card">
     <${StepHeading}>${T("Continue to sign in?")}<//>
     <div class="asking">${value.name && html`<b class="break">${value.name}</b>`}<span class="break">${value.address}</span>
-      <span class="dim break">${value.organization ? F("Signs in at %s, %s", value.host, value.organization) : F("Signs in at %s", value.host)}</span></div>
-    <${Notice} kind="warn">${T("This sign-in began a moment ago in another browser or program. Continue only if you began it yourself.")}<//>
+      <span class="dim break">${value.organization ? F("Signs in at %s, %s", value.host, value.organization)
+        : F("Signs in at %s", value.host)}</span></div>
+    <${Notice} kind="warn">${T("This sign-in began a moment ago in another browser or program. Continue only if you began it yourself.")}
+      <//>
     <${Problem} error=${go.error ?? refuse.error} />
     <div class="row">
       <${Button} kind="primary" busy=${go.busy} onClick=${() => go.run()}>${T("Continue")}<//>

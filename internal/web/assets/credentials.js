@@ -44,7 +44,8 @@ function ChangePassword({ uid }) {
     ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other devices were signed out.")}<//>`}
     <${Form} onSend=${change.run} refused=${change.error} onInput=${() => setDone(false)}>
       <input type="text" name="username" autocomplete="username" value=${person()?.email ?? ""} hidden readonly />
-      <${Password} label=${T("Current password")} name="old" autocomplete="current-password" error=${refused && T("This password is not right.")} />
+      <${Password} label=${T("Current password")} name="old" autocomplete="current-password"
+        error=${refused && T("This password is not right.")} />
       <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />
       ${!refused && html`<${Problem} error=${change.error} />`}
       <div><${Button} type="submit" kind="primary" busy=${change.busy}>${T("Change password")}<//></div>
@@ -62,11 +63,15 @@ function NameOfPasskey({ passkey, onChange, onClose }) {
   return html`<${Form} onSend=${rename.run} refused=${rename.error} class="stack">
     <${Field} label=${T("Name")} name="name" required focus maxlength="100" defaultValue=${passkey.name} autocomplete="off" />
     <${Problem} error=${rename.error} />
-    <div class="row"><${Button} type="submit" kind="primary" busy=${rename.busy}>${T("Save")}<//> <${Button} onClick=${onClose}>${T("Cancel")}<//></div>
+    <div class="row"><${Button} type="submit" kind="primary" busy=${rename.busy}>${T("Save")}<//> <${Button} onClick=${onClose}>
+      ${T("Cancel")}<//></div>
   <//>`;
 }
 
-/** The person's passkeys. @param {{all: IdentityAPI["Authenticator"][], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props */
+/**
+ * The person's passkeys.
+ * @param {{all: IdentityAPI["Authenticator"][], email: string, stepUp: ReturnType<typeof useStepUp>["stepUp"], onChange: () => void}} props
+ */
 function Passkeys({ all, email, stepUp, onChange }) {
   const [asking, setAsking] = useState(/** @type {IdentityAPI["Authenticator"] | null} */ (null));
   const [naming, setNaming] = useState("");
@@ -87,17 +92,21 @@ function Passkeys({ all, email, stepUp, onChange }) {
     requestAnimationFrame(() => document.getElementById(`rename-${uid}`)?.focus());
   };
   const used = (k) => [k.lastUsedAt ? F("Last used %s", when(k.lastUsedAt)) : F("Added %s", when(k.registeredAt)),
-    k.backedUp ? T("synced by your devices") : T("on one device only"), k.hostname !== location.hostname && F("for %s", k.hostname)].filter(Boolean).join(" · ");
+    k.backedUp ? T("synced by your devices") : T("on one device only"),
+      k.hostname !== location.hostname && F("for %s", k.hostname)].filter(Boolean).join(" · ");
   const named = (k) => k.name || T("Passkey");
   return html`
     <p class="dim">${T("A passkey signs you in with your fingerprint, face or PIN, without a password. Nobody can trick you into giving it away.")}</p>
     ${all.length > 0 && html`<ul class="list rows">${all.map((k) => html`<li key=${k.uid} class="row between">
-      ${naming === k.uid ? html`<${NameOfPasskey} passkey=${k} onChange=${onChange} onClose=${() => close(k.uid)} />` : html`<span><b class="break">${named(k)}</b> <span class="hint block">${used(k)}</span></span>
-      <span class="row"><${Button} id=${`rename-${k.uid}`} aria-label=${F("Rename %s", named(k))} onClick=${() => setNaming(k.uid)}>${T("Rename")}<//>
+      ${naming === k.uid ? html`<${NameOfPasskey} passkey=${k} onChange=${onChange} onClose=${() => close(k.uid)} />`
+        : html`<span><b class="break">${named(k)}</b> <span class="hint block">${used(k)}</span></span>
+      <span class="row"><${Button} id=${`rename-${k.uid}`} aria-label=${F("Rename %s", named(k))} onClick=${() => setNaming(k.uid)}>
+        ${T("Rename")}<//>
       <${Tool} icon="trash" label=${F("Remove %s", named(k))} onClick=${() => setAsking(k)} /></span>`}</li>`)}</ul>`}
     <${Problem} error=${remove.error} />
     ${hasPasskeys ? html`<${Form} onSend=${add.run} refused=${add.error}>
-      <${Field} label=${T("Name of the new passkey")} name="passkey" required maxlength="100" hint=${T("For example: my phone.")} autocomplete="off" />
+      <${Field} label=${T("Name of the new passkey")} name="passkey" required maxlength="100" hint=${T("For example: my phone.")}
+        autocomplete="off" />
       <${Problem} error=${add.error} />
       <div><${Button} type="submit" icon="key" busy=${add.busy}>${T("Add a passkey")}<//></div>
     <//>` : html`<p class="hint">${T("This browser cannot use passkeys here.")}</p>`}
@@ -119,7 +128,8 @@ function SecondFactor({ now, email, stepUp, onChange }) {
     return html`<${FactorSetUp} made=${made} email=${email} onDone=${done} onCancel=${() => setMade(null)} />`;
   }
   return html`
-    <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password then isn’t enough to get in.")}</p>
+    <p class="dim">${T("An app on your phone shows a code that changes every 30 seconds. A stolen password then isn’t enough to get in.")}
+      </p>
     <${Problem} error=${start.error} />
     <div><${Button} kind="primary" busy=${start.busy} onClick=${() => start.run()}>${T("Set up")}<//></div>`;
 }
@@ -131,7 +141,8 @@ function FactorOn({ now, stepUp, onChange }) {
     onChange();
   });
   return html`<div class="row between">
-      <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">${F("Since %s", when(now.registeredAt))}</span></p>
+      <p class="on"><${Icon} name="check" /> ${T("The second factor is on.")} <span class="dim">
+        ${F("Since %s", when(now.registeredAt))}</span></p>
       <${Button} kind="danger" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Turn off")}<//>
     </div>
     <${Problem} error=${remove.error} />
@@ -149,9 +160,11 @@ function FactorSetUp({ made, email, onDone, onCancel }) {
     <img src=${made.dataUri} alt=${T("QR code for your authenticator app")} width="200" height="200" />
     <div class="stack">
       <p>${T("Scan the code with an authenticator app, or type the key into it. Then enter the six digits that the app shows.")}</p>
-      <div class="row"><code class="key">${made.key.replace(/(.{4})/g, "$1 ").trim()}</code><${Copy} text=${made.key} label=${T("Copy the key")} /></div>
+      <div class="row"><code class="key">${made.key.replace(/(.{4})/g, "$1 ").trim()}</code><${Copy} text=${made.key}
+        label=${T("Copy the key")} /></div>
       <${Form} onSend=${verify.run}>
-        <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+        <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}"
+          autocomplete="one-time-code"
           class="code" error=${refused && T("This code is not right, or no longer valid.")} />
         ${!refused && html`<${Problem} error=${verify.error} />`}
         <div class="row">
@@ -181,7 +194,8 @@ function Recovery({ now, needed, stepUp, onChange }) {
   }
   const left = Number(now?.cardinality);
   return html`
-    ${needed && !now && html`<${Notice} kind="warn">${T("Create recovery codes now. Without them you cannot get in when you lose your device.")}<//>`}
+    ${needed && !now && html`<${Notice} kind="warn">
+      ${T("Create recovery codes now. Without them you cannot get in when you lose your device.")}<//>`}
     <p class="dim">${now ? T("You have recovery codes. New ones replace them.") : T("Recovery codes get you in if you lose your phone.")}
       ${left > 0 && html` ${N("%d code is left.", "%d codes are left.", left)}`}</p>
     <${Problem} error=${make.error} />

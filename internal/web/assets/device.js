@@ -9,14 +9,16 @@ import "./shell.js";
 
 showOwn(() => {
   const [code, setCode] = useState(new URLSearchParams(location.search).get("user_code") ?? "");
-  return html`<div class="narrow card">${code ? html`<${Program} key=${code} code=${code} onOther=${() => setCode("")} />` : html`<${Enter} onCode=${setCode} />`}</div>`;
+  return html`<div class="narrow card">${code ? html`<${Program} key=${code} code=${code} onOther=${() => setCode("")} />`
+    : html`<${Enter} onCode=${setCode} />`}</div>`;
 });
 
 function Enter({ onCode }) {
   return html`<${StepHeading}>${T("Sign in a program")}<//>
     <p>${T("Enter the code that the program shows.")}</p>
     <${Form} onSend=${({ code }) => onCode(code.trim())}>
-      <${Field} label=${T("Code")} name="code" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" focus />
+      <${Field} label=${T("Code")} name="code" required maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false"
+        focus />
       <${Button} type="submit" kind="primary">${T("Continue")}<//>
     <//>`;
 }
@@ -37,7 +39,8 @@ function Program({ code, onOther }) {
   if (done === "approve") {
     return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The program is signed in")}<//>
-      <p>${T("Go back to it. You can end its session on your account page.")}</p><a class="button" href="/account">${T("Your account")}</a></div>`;
+      <p>${T("Go back to it. You can end its session on your account page.")}</p><a class="button" href="/account">
+        ${T("Your account")}</a></div>`;
   }
   if (done) {
     return html`<div class="center"><span class="halo"><${Icon} name="close" /></span>
@@ -50,7 +53,8 @@ function Program({ code, onOther }) {
   if (!value) return html`<${Waiting} />`;
   return html`<${StepHeading}>${T("Sign in a program?")}<//>
     <div class="asking"><b class="break">${value.clientName}</b><code>${spelled(code)}</code>
-      <span class="dim">${F("From: %s", value.ip)}${value.userAgent && html` · <span class="break">${value.client || value.userAgent}</span>`}
+      <span class="dim">${F("From: %s", value.ip)}${value.userAgent
+        && html` · <span class="break">${value.client || value.userAgent}</span>`}
         <span class="block">${F("Asked %s", since(value.requestedTimestamp, now()))}</span></span></div>
     <${Notice} kind="warn">${T("It gets access to everything in your account. Continue only if you started it yourself just now, and it shows the same code.")}<//>
     <${Problem} error=${answer.error} />

@@ -45,7 +45,11 @@ export async function downloadPublic(key, token, ...objectUids) {
   open(`${linked(key)}/${place(objectUids, body.key)}`);
 }
 
-/** Reads a file for a preview. @param {string} at of the transfer @param {string} token @param {string} uid @param {{signal: AbortSignal, first?: number}} options */
+/**
+ * Reads a file for a preview.
+ * @param {string} at of the transfer @param {string} token @param {string} uid
+ * @param {{signal: AbortSignal, first?: number}} options
+ */
 async function read(at, token, uid, { signal, first }) {
   const url = `${at}/objects/${uid}/content?preview=true`;
   const headers = { Accept: "*/*", Authorization: `Bearer ${token}`, ...(first ? { Range: `bytes=0-${first - 1}` } : {}) };

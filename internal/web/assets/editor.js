@@ -42,7 +42,8 @@ export function schemas({ title, fields }) {
   if (fields.length === 0) return {};
   const byName = (make) => Object.fromEntries(fields.map((f) => [f.name, make(f)]));
   return {
-    fieldsSchema: { type: "object", title: title || T("Details"), properties: byName(ruleOf), required: fields.filter((f) => f.required).map((f) => f.name) },
+    fieldsSchema: { type: "object", title: title || T("Details"), properties: byName(ruleOf),
+      required: fields.filter((f) => f.required).map((f) => f.name) },
     uiSchema: { "ui:order": fields.map((f) => f.name), ...byName(lookOf) },
   };
 }
@@ -51,7 +52,8 @@ export function schemas({ title, fields }) {
 function newField(fields) {
   let n = fields.length + 1;
   while (fields.some((f) => f.name === `field${n}`)) n++;
-  return { name: `field${n}`, title: F("Field %s", n), widget: "text", required: false, description: "", placeholder: "", options: {}, rule: {}, lines: "" };
+  return { name: `field${n}`, title: F("Field %s", n), widget: "text", required: false, description: "", placeholder: "", options: {},
+    rule: {}, lines: "" };
 }
 
 /**
@@ -73,7 +75,8 @@ export function FieldsEditor({ value, onValue, error = null }) {
     <div class="stack">
       ${fields.length > 0 && html`<${Field} label=${T("Heading of the questions")} value=${title} maxlength="200"
         onInput=${(e) => onValue({ title: e.target.value, fields })} />`}
-      ${fields.map((f, i) => html`<${Question} key=${f.name} field=${f} wrong=${f === culprit ? refused : ""} first=${i === 0} last=${i === fields.length - 1}
+      ${fields.map((f, i) => html`<${Question} key=${f.name} field=${f} wrong=${f === culprit ? refused : ""} first=${i === 0}
+        last=${i === fields.length - 1}
         onMove=${(by) => move(i, by)} onRemove=${() => change(fields.filter((other) => other !== f))}
         onChange=${(part) => change(fields.map((other) => (other === f ? { ...f, ...part } : other)))} />`)}
       <div><${Button} icon="plus" onClick=${() => change([...fields, newField(fields)])}>${T("Add a question")}<//></div>
@@ -85,7 +88,8 @@ export function FieldsEditor({ value, onValue, error = null }) {
 function Question({ field: f, wrong, first, last, onMove, onRemove, onChange }) {
   const widgets = [["text", T("Text")], ["email", T("Email address")], ["select", T("Selection")], ["date", T("Date")], ["time", T("Time")],
     ["updown", T("Number")]];
-  const tool = (icon, label, onClick, disabled = false) => html`<${Tool} icon=${icon} label=${label} disabled=${disabled} onClick=${onClick} />`;
+  const tool = (icon, label, onClick, disabled = false) => html`<${Tool} icon=${icon} label=${label} disabled=${disabled}
+    onClick=${onClick} />`;
   const bind = (name) => ({ value: f[name], onInput: (e) => onChange({ [name]: e.target.value }) });
   return html`<div class="card field-card">
     <div class="row between"><strong class="break">${f.title || f.name}</strong>
@@ -116,7 +120,8 @@ function Preview({ value }) {
   return html`<div class="card preview" aria-label=${T("Preview")} role="group">
     <p class="kicker">${T("Preview")}</p>
     <fieldset class="plain"><legend>${fieldsSchema?.title}</legend>
-      <${Fields} form="preview" schema=${fieldsSchema} ui=${uiSchema} values=${sample} onValue=${(name, text) => setSample({ ...sample, [name]: text })} />
+      <${Fields} form="preview" schema=${fieldsSchema} ui=${uiSchema} values=${sample}
+        onValue=${(name, text) => setSample({ ...sample, [name]: text })} />
     </fieldset>
   </div>`;
 }

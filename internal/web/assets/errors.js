@@ -187,7 +187,8 @@ const identitySentences = {
   [IdentityCode.EXTERNAL_MEMBER]: () => T("The organization has as many members as its plan allows."),
   [IdentityCode.EXTERNAL_PENDING]: () => T("The other service didn’t sign you in."),
   [IdentityCode.SESSION_NOT_YOUNG]: () => T("To do this, you need to have signed in within the last 15 minutes. Please sign in again."),
-  [IdentityCode.EMAIL_NOT_RECENT]: () => T("For this, your email address must have been confirmed recently. Please set a new password by email."),
+  [IdentityCode.EMAIL_NOT_RECENT]: () =>
+    T("For this, your email address must have been confirmed recently. Please set a new password by email."),
   [IdentityCode.FEDERATED]: () => T("Your account is managed by another service; change this there."),
   [IdentityCode.TYPE_REGISTERED]: () => T("There can be only one of this kind."),
   [IdentityCode.SIGNUP_ADDRESS_IN_USE]: () => T("This email address is already in use."),
@@ -327,7 +328,8 @@ const statusSentences = {
  */
 export function errorSentence(fromIdentity, status, code, wait) {
   const own = fromIdentity ? identitySentences : transferSentences;
-  const sentence = (own[code] ?? tokenSentences[code] ?? statusSentences[status] ?? (() => T("Something went wrong. Please try again later.")))();
+  const sentence = (own[code] ?? tokenSentences[code] ?? statusSentences[status]
+    ?? (() => T("Something went wrong. Please try again later.")))();
   const later = wait > 1 && (status === 429 || status === 509) ? ` ${F("Please try again in %s.", duration(wait))}` : "";
   return sentence + later;
 }
@@ -348,7 +350,8 @@ export function members(error) {
 
 /** The member of a request that an error is about, for errors without details. @type {Record<number, string>} */
 const identityMembers = {
-  [IdentityCode.HOST_IN_USE]: "hostname", [IdentityCode.HOSTNAME_REFUSED]: "hostname", [IdentityCode.FOREIGN_ADDRESS]: "address", [IdentityCode.ADDRESS_IN_USE]: "address",
+  [IdentityCode.HOST_IN_USE]: "hostname", [IdentityCode.HOSTNAME_REFUSED]: "hostname", [IdentityCode.FOREIGN_ADDRESS]: "address",
+    [IdentityCode.ADDRESS_IN_USE]: "address",
 };
 /** @type {Record<number, string>} */
 const transferMembers = {

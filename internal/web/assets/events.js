@@ -13,7 +13,8 @@ export async function follow(onEvent, onBack) {
   let cursor = "";
   for (let attempt = 0, before = false; signedIn(); attempt++) {
     try {
-      const { response } = await own("GET", `${identity}/events`, { accept: "text/event-stream", headers: cursor ? { "Last-Event-ID": cursor } : {} });
+      const { response } = await own("GET", `${identity}/events`,
+        { accept: "text/event-stream", headers: cursor ? { "Last-Event-ID": cursor } : {} });
       if (before) onBack();
       [attempt, before] = [0, true];
       await read(/** @type {ReadableStream} */ (response.body), (id, data) => {

@@ -22,9 +22,12 @@ export function Expired({ at, children }) {
   const who = value.sender.name || value.sender.email || T("Somebody");
   return html`<div class="narrow center">
     <${Empty} drawing="gone" head=${html`<${StepHeading}>${T("These files have expired")}<//>`}
-      sentence=${html`${F("%s sent them on %s. They were available until %s.", who, exactly(value.createdAt), exactly(value.expiresAt))} <${Unchecked} sender=${value.sender} />`} />
-    ${value.objectCount !== undefined && value.totalBytes !== undefined && value.objectCount > 0 && html`<p class="dim">${N("%d file, %s", "%d files, %s", value.objectCount, bytes(value.totalBytes))}</p>`}
-    ${value.asked ? html`<${Notice} kind="good">${T("The sender was asked to make the files available again. You get an email when that happens.")}<//>`
+      sentence=${html`${F("%s sent them on %s. They were available until %s.", who, exactly(value.createdAt),
+        exactly(value.expiresAt))} <${Unchecked} sender=${value.sender} />`} />
+    ${value.objectCount !== undefined && value.totalBytes !== undefined && value.objectCount > 0
+      && html`<p class="dim">${N("%d file, %s", "%d files, %s", value.objectCount, bytes(value.totalBytes))}</p>`}
+    ${value.asked ? html`<${Notice} kind="good">
+      ${T("The sender was asked to make the files available again. You get an email when that happens.")}<//>`
       : html`<${Form} onSend=${ask.run}>
         <${Field} label=${T("Message")} optional as="textarea" name="message" rows="2" maxlength="240" />
         <${Problem} error=${ask.error} />

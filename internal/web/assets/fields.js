@@ -44,12 +44,14 @@ export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefin
     const { name, widget, rule } = field;
     const locked = Boolean(fixed[name]) && fixed[name] === values[name] && !wrong[name]; // a refused value can be changed
     const shared = {
-      key: name, name: `field.${name}`, label: field.title, hint: locked ? T("Filled in by the link") : field.description, required: field.required, optional: !field.required,
+      key: name, name: `field.${name}`, label: field.title, hint: locked ? T("Filled in by the link") : field.description,
+        required: field.required, optional: !field.required,
       error: wrong[name], value: values[name] ?? "", form,
     };
     const onInput = (event) => onValue(name, event.target.value);
     if (widget === "select") {
-      return html`<${Field} ...${shared} as="select" disabled=${locked && choices(field).some(({ value }) => value === values[name])} onChange=${onInput}>
+      return html`<${Field} ...${shared} as="select" disabled=${locked && choices(field).some(({ value }) => value === values[name])}
+        onChange=${onInput}>
         <option value="">${field.placeholder || T("Please choose")}</option>
         ${choices(field).map(({ value, label }) => html`<option value=${value} selected=${values[name] === value}>${label}</option>`)}
       <//>`;
@@ -57,7 +59,8 @@ export function Fields({ schema, ui, values, onValue, wrong = {}, form = undefin
     const type = inputTypes[widget] ?? "text";
     return html`<${Field} ...${shared} type=${type} readonly=${locked} placeholder=${field.placeholder || undefined} onInput=${onInput}
       minlength=${rule.minLength} maxlength=${rule.maxLength} pattern=${rule.pattern}
-      min=${field.options.min ?? rule.minimum} max=${field.options.max ?? rule.maximum} step=${widget === "updown" ? field.options.step ?? 1 : undefined} />`;
+      min=${field.options.min ?? rule.minimum} max=${field.options.max ?? rule.maximum}
+        step=${widget === "updown" ? field.options.step ?? 1 : undefined} />`;
   });
 }
 

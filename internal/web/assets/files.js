@@ -68,7 +68,10 @@ async function inEntry(entry, path, lost) {
 /** Returns the files of an input. @param {FileList} files @returns {Chosen[]} */
 export const fromInput = (files) => [...files].filter((file) => !litter.test(file.name)).map((file) => chosen(file));
 
-/** Returns the pasted files. Pasted images all have the same name, so they get the time. @param {ClipboardEvent} event @returns {Chosen[]} */
+/**
+ * Returns the pasted files. Pasted images all have the same name, so they get the time.
+ * @param {ClipboardEvent} event @returns {Chosen[]}
+ */
 export function fromPaste(event) {
   const stamp = new Date().toISOString().slice(0, 19).replace("T", " ").replaceAll(":", ".");
   return [...event.clipboardData?.files ?? []].map((file, i) =>

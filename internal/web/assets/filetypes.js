@@ -18,7 +18,8 @@ const types = {
 
 /** Names of the families. @returns {Record<string, string>} */
 export const families = () => ({
-  pdf: T("PDF"), images: T("Images"), documents: T("Text documents"), tables: T("Spreadsheets"), slides: T("Presentations"), videos: T("Videos"),
+  pdf: T("PDF"), images: T("Images"), documents: T("Text documents"), tables: T("Spreadsheets"), slides: T("Presentations"),
+    videos: T("Videos"),
   audio: T("Audio"), archives: T("Archives (ZIP and others)"),
 });
 

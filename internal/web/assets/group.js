@@ -11,7 +11,8 @@ const key = decodeURIComponent(location.pathname.split("/")[2]);
 const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
 show(() => {
-  const { value: group, error } = useLoaded(async () => (await call("GET", `${transfer}/public/mailboxgroup/${encodeURIComponent(key)}`)).body);
+  const { value: group, error } = useLoaded(async () =>
+    (await call("GET", `${transfer}/public/mailboxgroup/${encodeURIComponent(key)}`)).body);
   useEffect(() => { if (group) document.title = `${group.name} · ${document.documentElement.dataset.product}`; }, [group]);
   if (error) return html`<${Unknown} error=${error} />`;
   return group ? html`<${Group} group=${group} />` : html`<${Waiting} />`;
@@ -33,7 +34,8 @@ function Group({ group }) {
     ${group.description && html`<p class="lead">${group.description}</p>`}
     <h2>${T("Who are the files for?")}</h2>
     ${group.mailboxes.length > 8 && html`<p class="search"><${Icon} name="search" />
-      <input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></p>`}
+      <input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search}
+        onInput=${(e) => setSearch(e.target.value)} /></p>`}
     <ul class="people">${found.map((m) => html`<li key=${m.uid}><${Person} mailbox=${m} /></li>`)}</ul>
     ${found.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}`;
 }

@@ -81,7 +81,8 @@ export function left(stamp) {
 }
 
 const short = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
-const full = new Intl.DateTimeFormat(language, { year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "2-digit", timeZoneName: "short" });
+const full = new Intl.DateTimeFormat(language, { year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "2-digit",
+  timeZoneName: "short" });
 
 /** Formats a time of the API, short. @param {string | null} [stamp] */
 export const when = (stamp) => (stamp ? short.format(new Date(stamp)) : "");
@@ -90,14 +91,16 @@ export const when = (stamp) => (stamp ? short.format(new Date(stamp)) : "");
 export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
 
 /** Formats a day. @param {string} stamp like 2026-11-20 */
-export const day = (stamp) => new Intl.DateTimeFormat(language, { dateStyle: "long", timeZone: "UTC" }).format(new Date(`${stamp}T00:00:00Z`));
+export const day = (stamp) => new Intl.DateTimeFormat(language,
+  { dateStyle: "long", timeZone: "UTC" }).format(new Date(`${stamp}T00:00:00Z`));
 
 const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
 
 /** Formats a past time of the API as a distance, like "3 minutes ago". @param {string} stamp @param {number} now in milliseconds */
 export function since(stamp, now) {
   const s = Math.max(0, (now - Date.parse(stamp)) / 1000);
-  const [unit, length] = /** @type {[Intl.RelativeTimeFormatUnit, number]} */ (s < 3600 ? ["minute", 60] : s < 86400 ? ["hour", 3600] : ["day", 86400]);
+  const [unit, length] = /** @type {[Intl.RelativeTimeFormatUnit, number]} */ (s < 3600 ? ["minute", 60]
+    : s < 86400 ? ["hour", 3600] : ["day", 86400]);
   return ago.format(-Math.floor(s / length), unit);
 }
 

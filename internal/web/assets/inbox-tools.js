@@ -15,15 +15,19 @@ function filters(sent) {
 }
 
 /** @param {{label: string, value: string, options: [string, string][], onValue: (value: string) => void}} props */
-const Choice = ({ label, value, options, onValue }) => html`<select aria-label=${label} value=${value} onChange=${(e) => onValue(e.target.value)}>${options.map(([name, text]) => html`<option value=${name} selected=${name === value}>${text}</option>`)}</select>`;
+const Choice = ({ label, value, options, onValue }) => html`<select aria-label=${label} value=${value}
+  onChange=${(e) => onValue(e.target.value)}>${options.map(([name,
+    text]) => html`<option value=${name} selected=${name === value}>${text}</option>`)}</select>`;
 
 /**
  * The choice of a filter and an order, and the button that begins the choice of several transfers.
- * @param {{sent: boolean, filter: string, order: string, choosing: boolean, onFilter: (filter: string) => void, onOrder: (order: string) => void, onChoose: () => void}} props
+ * @param {{sent: boolean, filter: string, order: string, choosing: boolean, onFilter: (filter: string) => void, onOrder: (order: string) =>
+ *  void, onChoose: () => void}} props
  */
 export const Narrow = ({ sent, filter, order, choosing, onFilter, onOrder, onChoose }) => html`<div class="row narrow">
   <${Choice} label=${T("Show")} value=${filter} options=${filters(sent)} onValue=${onFilter} />
-  <${Choice} label=${T("Order")} value=${order} options=${[["newest", T("Newest first")], ["oldest", T("Oldest first")]]} onValue=${onOrder} />
+  <${Choice} label=${T("Order")} value=${order} options=${[["newest", T("Newest first")], ["oldest", T("Oldest first")]]}
+    onValue=${onOrder} />
   <${Button} kind="quiet" icon="check" aria-pressed=${String(choosing)} onClick=${onChoose}>${T("Select")}<//>
 </div>`;
 
@@ -51,7 +55,8 @@ export function Chosen({ sent, chosen, onGone, onDone }) {
     : N("Delete %d transfer from your list?", "Delete %d transfers from your list?", chosen.length);
   return html`<div class="row chosen" role="group" aria-label=${T("Selected transfers")}>
     <span aria-live="polite">${N("%d selected", "%d selected", chosen.length)}</span>
-    <${Button} icon="download" disabled=${here.length === 0 || here.length > mostDownloads} busy=${download.busy} onClick=${() => download.run()}>${T("Download")}<//>
+    <${Button} icon="download" disabled=${here.length === 0 || here.length > mostDownloads} busy=${download.busy}
+      onClick=${() => download.run()}>${T("Download")}<//>
     <${Button} kind="danger" icon="trash" disabled=${chosen.length === 0} busy=${remove.busy} onClick=${() => setAsking(true)}>${verb}<//>
     <${Button} kind="quiet" onClick=${onDone}>${T("Cancel")}<//>
   </div>

@@ -36,7 +36,8 @@ function useTransfers(where, search, filter, order) {
     const turn = ++asked.current;
     let left = cursor ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
     for (let call = 0; call < searchCalls && left > 0; call++) {
-      const query = new URLSearchParams({ location: where, limit: String(left), order, ...(filter ? { filter } : {}), ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
+      const query = new URLSearchParams({ location: where, limit: String(left), order, ...(filter ? { filter } : {}),
+        ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
       const { body } = await own("GET", `${transfer}/transfers?${query}`);
       if (turn !== asked.current) return; // a newer request has started
       const continues = cursor;
@@ -83,15 +84,19 @@ function Inbox() {
     setChosen(null);
     set(value);
   };
-  const toggle = (uid) => setChosen((before) => (before ?? []).includes(uid) ? (before ?? []).filter((u) => u !== uid) : [...before ?? [], uid]);
-  const change = (uid, next) => setFound((before) => before && ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
+  const toggle = (uid) => setChosen((before) => (before ?? []).includes(uid) ? (before ?? []).filter((u) => u !== uid)
+    : [...before ?? [], uid]);
+  const change = (uid, next) => setFound((before) => before
+    && ({ ...before, transfers: before.transfers.flatMap((t) => (t.uid !== uid ? [t] : next ? [next] : [])) }));
   const sent = where === "sent";
   const some = useRef(false); // there was something to narrow
   if (found?.transfers.length || found?.next) some.current = true;
   const row = (t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${sent} open=${open === t.uid}
-    picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => setOpen(open === t.uid ? "" : t.uid)} onChange=${(next) => change(t.uid, next)} />`;
+    picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => setOpen(open === t.uid ? "" : t.uid)}
+      onChange=${(next) => change(t.uid, next)} />`;
   return html`
-    <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />${T("Send files")}</a></div>
+    <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />
+      ${T("Send files")}</a></div>
     <${ExtendAsked} />
     <${Invitations} />
     <div class="row between bar">
@@ -99,14 +104,18 @@ function Inbox() {
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
         <input type="search" placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
     </div>
-    ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)} onOrder=${narrow(setOrder)}
+    ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)}
+      onOrder=${narrow(setOrder)}
       onChoose=${() => setChosen(chosen ? null : [])} />`}
-    ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))} onDone=${() => setChosen(null)}
-      onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid, sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
+    ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))}
+      onDone=${() => setChosen(null)}
+      onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid,
+        sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
     <${Problem} error=${load.error} />
     <div key=${String(some.current)} id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
       ${!found && !load.error && html`<${Waiting} />`}
-      ${found?.transfers.length === 0 && !(found.next && load.busy) && html`<${Nothing} search=${search || filter} sent=${sent} further=${found.next} />`}
+      ${found?.transfers.length === 0 && !(found.next && load.busy)
+        && html`<${Nothing} search=${search || filter} sent=${sent} further=${found.next} />`}
       ${found && found.transfers.length > 0 && html`<ul class="list transfers">${found.transfers.map(row)}</ul>`}
       ${found?.next && html`<p class="row center more"><${Button} busy=${load.busy} onClick=${() => load.run(found.next)}>
         ${search || filter ? T("Keep searching") : T("Show more")}<//></p>`}
@@ -120,7 +129,8 @@ function Table() {
     const { response } = await own("GET", `${transfer}/mailbox/transfers`, { accept: "text/csv" });
     await saveBody(response, "transfers.csv");
   });
-  return html`<p class="row end more"><${Button} kind="quiet" icon="download" busy=${get.busy} onClick=${() => get.run()}>${T("Download as a table (CSV)")}<//></p>
+  return html`<p class="row end more"><${Button} kind="quiet" icon="download" busy=${get.busy} onClick=${() => get.run()}>
+    ${T("Download as a table (CSV)")}<//></p>
     ${get.error?.status !== 404 && html`<${Problem} error=${get.error} />`}`;
 }
 
@@ -132,16 +142,19 @@ function Tabs({ where, onTurn }) {
     onTurn(other);
     document.getElementById(`tab-${other}`)?.focus();
   };
-  const tab = (name, label) => html`<button type="button" role="tab" id=${`tab-${name}`} aria-selected=${String(where === name)} aria-controls="transfers"
+  const tab = (name, label) => html`<button type="button" role="tab" id=${`tab-${name}`} aria-selected=${String(where === name)}
+    aria-controls="transfers"
     tabindex=${where === name ? 0 : -1} onKeyDown=${arrow} onClick=${() => onTurn(name)}>${label}</button>`;
-  return html`<div class="tabs" role="tablist" aria-label=${T("Transfers")}>${tab("received", T("Received"))}${tab("sent", T("Sent"))}</div>`;
+  return html`<div class="tabs" role="tablist" aria-label=${T("Transfers")}>
+    ${tab("received", T("Received"))}${tab("sent", T("Sent"))}</div>`;
 }
 
 function Nothing({ search, sent, further }) {
   if (further) return html`<p class="empty">${T("Nothing found so far.")}</p>`;
   if (search) return html`<p class="empty">${T("Nothing matches.")}</p>`;
   if (!sent) return html`<${FirstMailbox} />`;
-  return html`<${Empty} drawing="letter" sentence=${T("You haven’t sent anything yet.")}><a class="button" href="/send">${T("Send files")}</a><//>`;
+  return html`<${Empty} drawing="letter" sentence=${T("You haven’t sent anything yet.")}><a class="button" href="/send">
+    ${T("Send files")}</a><//>`;
 }
 
 const personName = (p) => p?.name || p?.email || T("Somebody");
@@ -157,7 +170,10 @@ const known = new Map();
 /** Reports whether a received transfer waits to be read. @param {TransferAPI["Transfer"]} t @param {boolean} sent */
 const isNew = (t, sent) => !sent && t.read === false && !isOver(t);
 
-/** @param {{transfer: TransferAPI["Transfer"], sent: boolean, open: boolean, picked?: boolean, onPick: (() => void) | null, onOpen: () => void, onChange: (changed?: TransferAPI["Transfer"]) => void}} props */
+/**
+ * @param {{transfer: TransferAPI["Transfer"], sent: boolean, open: boolean, picked?: boolean, onPick: (() => void) | null, onOpen: () =>
+ *  void, onChange: (changed?: TransferAPI["Transfer"]) => void}} props
+ */
 function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   const who = sent ? list(t.recipients.map(personName)) || T("Link") : personName(t.sender);
   const panel = `t-${t.uid}`;
@@ -166,10 +182,12 @@ function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   const subject = t.locked ? html`<${Icon} name="lock" /> ${T("Protected")}` : known.get(t.uid) || T("No subject");
   const size = t.objectCount ? N("%d file, %s", "%d files, %s", t.objectCount, bytes(t.totalBytes ?? 0)) : "";
   return html`<li class=${`entry ${marks}`}>
-    ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">${F("Select the transfer of %s", who)}</span></label>`}
+    ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">
+      ${F("Select the transfer of %s", who)}</span></label>`}
     <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
-      <span class="what"><span class="name"><span class="clipped">${who}</span>${!sent && html` <${Unchecked} sender=${t.sender} />`}</span><span class="dim">${subject}</span></span>
+      <span class="what"><span class="name"><span class="clipped">${who}</span>${!sent && html` <${Unchecked} sender=${t.sender} />`}</span>
+        <span class="dim">${subject}</span></span>
       <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
       <span class=${`badge ${t.state}`}>${badge(t, sent)}</span>
     </button>
@@ -190,7 +208,8 @@ function Detail({ summary, sent, onChange }) {
   const [asking, setAsking] = useState(false);
   const load = useAction(async () => {
     const unread = !sent && summary.read === false;
-    const { body } = await own(unread ? "PATCH" : "GET", `${transfer}/transfers/${summary.uid}`, unread ? { json: { read: true } } : undefined);
+    const { body } = await own(unread ? "PATCH" : "GET", `${transfer}/transfers/${summary.uid}`,
+      unread ? { json: { read: true } } : undefined);
     setFull(body);
     if (unread) onChange({ ...summary, read: true });
   });
@@ -207,13 +226,18 @@ function Detail({ summary, sent, onChange }) {
   const changed = (next) => { setFull(next); onChange(next); };
   const verb = sent ? T("Revoke") : T("Delete");
   const receipt = useReceipt((accept) => own("GET", `${transfer}/transfers/${t.uid}/receipt`, { accept }));
-  const further = over && sent ? [] : [...(t.locked ? [] : receipt.commands), { name: "end", icon: "trash", label: verb, danger: true, busy: remove.busy, run: () => setAsking(true) }];
-  const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.") : T("Delete this transfer from your list?");
+  const further = over && sent ? [] : [...(t.locked ? [] : receipt.commands),
+    { name: "end", icon: "trash", label: verb, danger: true, busy: remove.busy, run: () => setAsking(true) }];
+  const question = sent ? T("Revoke this transfer? Nobody can open it any more, and its files are erased.")
+    : T("Delete this transfer from your list?");
   return html`
     ${t.message && html`<${Lines} text=${t.message} />`}
-    ${t.undelivered && t.undelivered.length > 0 && html`<${Notice} kind="warn">${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
-    ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}<//>`}
-    ${t.locked && !over && html`<${Notice} kind="info">${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
+    ${t.undelivered && t.undelivered.length > 0 && html`<${Notice} kind="warn">
+      ${F("This address could not be reached: %s", list(t.undelivered))}<//>`}
+    ${t.unmailed && html`<${Notice} kind="info">${T("There was no email about this delivery, because there were too many on that day.")}
+      <//>`}
+    ${t.locked && !over && html`<${Notice} kind="info">
+      ${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
     ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)}

@@ -1,7 +1,9 @@
-// /invitation/{key}: shows who invites and to what, before the sign-in; a button accepts. A member of another organization leaves it with the
+// /invitation/{key}: shows who invites and to what, before the sign-in; a button accepts. A member of another organization leaves it with
+// the
 // same button.
 
-import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useLoaded, useState } from "./ui.js";
+import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useLoaded,
+  useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { F, T, when } from "./i18n.js";
 import { call, endSession, identity, own } from "./api.js";
@@ -20,7 +22,8 @@ show(() => {
   if (error) {
     return html`<div class="narrow card"><h1>${T("Join an organization")}</h1>
       ${error.status !== 404 && html`<${Problem} error=${error} />`}
-      <${Empty} drawing="letter" sentence=${error.status === 404 ? T("This invitation is unknown, was already used, or has expired. Ask for a new one.") : ""}>
+      <${Empty} drawing="letter" sentence=${error.status === 404
+        ? T("This invitation is unknown, was already used, or has expired. Ask for a new one.") : ""}>
         <a class="button primary" href=${inside ? "/inbox" : "/login"}>${inside ? T("Transfers") : T("Sign in")}</a><//></div>`;
   }
   if (!invitation) return html`<${Waiting} />`;
@@ -53,7 +56,8 @@ function Enter({ invitation, onDone }) {
   if (known === undefined && !error) return html`<${Waiting} />`;
   const turn = (to, label) => html`<p class="row center links"><${Button} kind="quiet" onClick=${() => setChosen(to)}>${label}<//></p>`;
   if ((chosen || (known ? "in" : "up")) === "up") {
-    return html`<${SignUp} title=${html`<${Offer} invitation=${invitation} />`} lead=${html`<h2>${T("Create an account")}</h2>`} address=${address ?? ""} next=${location.pathname} />
+    return html`<${SignUp} title=${html`<${Offer} invitation=${invitation} />`} lead=${html`<h2>${T("Create an account")}</h2>`}
+      address=${address ?? ""} next=${location.pathname} />
       ${turn("in", T("I have an account"))}`;
   }
   return html`<${Offer} invitation=${invitation} />
@@ -81,11 +85,13 @@ function Accept({ invitation, onOther }) {
   const foreign = address && !profile.emails.some((e) => e.verified && e.address === address);
   const other = html`<${Button} kind="quiet" onClick=${onOther}>${T("Use another account")}<//>`;
   const before = present?.name || present?.hostname || "";
-  const button = (label) => html`<div class="row"><${Button} kind="primary" busy=${accept.busy} onClick=${() => accept.run(Boolean(present))}>${label}<//>${other}</div>`;
+  const button = (label) => html`<div class="row"><${Button} kind="primary" busy=${accept.busy}
+    onClick=${() => accept.run(Boolean(present))}>${label}<//>${other}</div>`;
   return html`<${Offer} invitation=${invitation} />
     <p>${F("You are signed in as %s.", email)}</p>
     <${Problem} error=${accept.error} />
-    ${foreign ? html`<${Notice} kind="bad">${F("The invitation is for %s. Sign in with the account that has this address.", address)}<//><div class="row">${other}</div>`
+    ${foreign ? html`<${Notice} kind="bad">${F("The invitation is for %s. Sign in with the account that has this address.", address)}<//>
+      <div class="row">${other}</div>`
       : present ? html`<p>${F("You are a member of %s. With one click you leave it and join %s. Your mailbox and your transfers stay yours.", before, name)}</p>
         ${button(F("Leave %s and join %s", before, name))}`
       : button(T("Accept the invitation"))}`;
@@ -97,5 +103,6 @@ function Joined({ name, url }) {
   const here = home.host === location.host;
   return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
     <${StepHeading}>${F("You are a member of %s", name)}<//>
-    <a class="button primary" href=${here ? "/inbox" : new URL("/login", home).href}>${here ? T("Continue") : F("Continue at %s", home.host)}</a></div>`;
+    <a class="button primary" href=${here ? "/inbox" : new URL("/login", home).href}>
+      ${here ? T("Continue") : F("Continue at %s", home.host)}</a></div>`;
 }

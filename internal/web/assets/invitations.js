@@ -5,7 +5,10 @@ import { F, T, when } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { roleName } from "./roles.js";
 
-/** Lists the person's open invitations; nothing when there are none. @param {{shared?: boolean}} props `shared`: those for everybody, too */
+/**
+ * Lists the person's open invitations; nothing when there are none.
+ * @param {{shared?: boolean}} props `shared`: those for everybody, too
+ */
 export function Invitations({ shared = false }) {
   const { value } = useLoaded(async () => {
     const said = await accessClaims();

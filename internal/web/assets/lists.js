@@ -4,7 +4,10 @@ import { Button, Field, Form, Problem, Waiting, html, useAction, useLoaded, useS
 import { Empty } from "./drawings.js";
 import { T } from "./i18n.js";
 
-/** A list that is loaded page by page. @template I @typedef {{items?: I[], error: any, hasMore: boolean, next: import("./ui.js").Action, reload: () => void}} List */
+/**
+ * A list that is loaded page by page.
+ * @template I @typedef {{items?: I[], error: any, hasMore: boolean, next: import("./ui.js").Action, reload: () => void}} List
+ */
 
 /**
  * Loads a list page by page. The answer of `path` has its items in `member`, and in `next` the key of the page after it.
@@ -38,14 +41,17 @@ export const Table = ({ caption, head, children }) => html`<div class="scroll" t
 export const Nothing = ({ sentence }) => html`<${Empty} drawing="search" sentence=${sentence} />`;
 
 /** The end of a list of `useList`. @param {{of: List<unknown>}} props */
-export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>${T("Show more")}<//></div>` : null);
+export const Listed = ({ of }) => (of.hasMore ? html`<div><${Button} busy=${of.next.busy} onClick=${() => of.next.run()}>
+  ${T("Show more")}<//></div>` : null);
 
 /** A choice from a list. @param {{label: string, value: string, choices: [string, string][], onChange: (value: string) => void}} props */
-export const Choice = ({ label, value, choices, onChange }) => html`<${Field} label=${label} as="select" onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
+export const Choice = ({ label, value, choices, onChange }) => html`<${Field} label=${label} as="select"
+  onChange=${(/** @type {any} */ e) => onChange(e.target.value)}>
   ${choices.map(([key, name]) => html`<option value=${key} selected=${key === value}>${name}</option>`)}<//>`;
 
 /**
- * A list of `useList` as a table. `row` makes one of an item. `none` is said of an empty list, `elsewhere` of an empty page that has a next one.
+ * A list of `useList` as a table. `row` makes one of an item. `none` is said of an empty list, `elsewhere` of an empty page that has a next
+ * one.
  * @template I @param {{list: List<I>, caption: string, head: string[], row: (item: I) => any, none: string, elsewhere?: string}} props
  */
 export function Listing({ list, caption, head, row, none, elsewhere = T("None of the newest ones matches.") }) {
@@ -56,8 +62,12 @@ export function Listing({ list, caption, head, row, none, elsewhere = T("None of
     <${Listed} of=${list} />`;
 }
 
-/** A field that searches when it is sent. @param {{label: string, value: string, onSearch: (value: string) => void, refused: any, children?: any}} props */
-export const Search = ({ label, value, onSearch, refused, children = null }) => html`<${Form} class="filters" role="search" refused=${refused}
+/**
+ * A field that searches when it is sent.
+ * @param {{label: string, value: string, onSearch: (value: string) => void, refused: any, children?: any}} props
+ */
+export const Search = ({ label, value, onSearch, refused,
+  children = null }) => html`<${Form} class="filters" role="search" refused=${refused}
   onSend=${(/** @type {any} */ values) => onSearch(values.search.trim())}>
   <${Field} label=${label} name="search" type="search" maxlength="255" spellcheck="false" defaultValue=${value} />${children}
   <${Button} type="submit" icon="search">${T("Search")}<//>

@@ -17,6 +17,7 @@ show(() => {
     <h1>${T("Sign in")}</h1>
     ${signedIn() && html`<${Notice}>${T("You are signed in.")} <a href="/inbox">${person()?.email}</a><//>`}
     <${SignIn} email=${typed || invited} autofill onDone=${() => location.assign(afterSignIn())} />
-    <div class="row between links"><a href="/reset">${T("Forgot your password?")}</a><a href=${withNext("/signup", nextPath())}>${T("Create an account")}</a></div>
+    <div class="row between links"><a href="/reset">${T("Forgot your password?")}</a><a href=${withNext("/signup", nextPath())}>
+      ${T("Create an account")}</a></div>
   </div>`;
 });

@@ -26,8 +26,10 @@ const split = (text) => text.split(/[\s,;]+/).filter(Boolean);
 
 /** Returns a mailbox as values of the form. */
 const asForm = (mailbox, profile) => ({
-  secure: false, verifySender: false, prefillLocked: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "", name: profile.name ?? "", email: "",
-  ...mailbox, families: familiesOf(mailbox?.mimeTypeFilter ?? []).chosen, filter: familiesOf(mailbox?.mimeTypeFilter ?? []).further.join(", "),
+  secure: false, verifySender: false, prefillLocked: false, absent: false, slogan: "", absenceMessage: "", vanityLink: "",
+    name: profile.name ?? "", email: "",
+  ...mailbox, families: familiesOf(mailbox?.mimeTypeFilter ?? []).chosen,
+    filter: familiesOf(mailbox?.mimeTypeFilter ?? []).further.join(", "),
 });
 
 /** Returns the values of the form as the API takes them. Empty values reset a member to its default. */
@@ -36,7 +38,8 @@ function asSent(m, fields) {
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
   const mimeTypeFilter = filterOf(m.families, split(m.filter));
   return {
-    secure: m.secure, verifySender: m.verifySender, prefillLocked: m.prefillLocked, absent: m.absent, ...Object.fromEntries([...filled, ...numbers]),
+    secure: m.secure, verifySender: m.verifySender, prefillLocked: m.prefillLocked, absent: m.absent,
+      ...Object.fromEntries([...filled, ...numbers]),
     ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...(m.inspection ? { inspection: m.inspection } : {}), ...schemas(fields),
   };
 }
@@ -82,7 +85,8 @@ function Mailbox({ mailbox: first, profile, onGone }) {
     <//>
     ${mailbox && html`<${Open} />
       <${Problem} error=${remove.error} />
-      <p class="row end"><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Remove the mailbox")}<//></p>`}
+      <p class="row end"><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>
+        ${T("Remove the mailbox")}<//></p>`}
     ${asking && html`<${Ask} question=${T("Remove the mailbox? Its link stops working. What was delivered stays.")} yes=${T("Remove")}
       onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
@@ -107,7 +111,8 @@ function Appearance({ m, mailbox, profile, set, bind }) {
     <${Field} label=${T("Name in the link")} optional pattern="[A-Za-z0-9][A-Za-z0-9._\\-]{1,62}[A-Za-z0-9]" autocapitalize="none"
       spellcheck="false" hint=${`${location.host}/m/…`} ...${bind("vanityLink")} />
     <${Field} label=${T("Send notifications to")} as="select" name="email" onChange=${(e) => set({ email: e.target.value })}>
-      ${addresses.map((e) => html`<option value=${e.address} selected=${m.email === e.address || (!m.email && e.primary)}>${e.address}</option>`)}<//>
+      ${addresses.map((e) => html`<option value=${e.address} selected=${m.email === e.address || (!m.email && e.primary)}>
+        ${e.address}</option>`)}<//>
     ${mailbox && html`<${Backdrop} mailbox=${mailbox} />`}
   </section>`;
 }
@@ -122,21 +127,26 @@ function Rules({ m, set, bind, tick }) {
       <${Field} label=${T("Maximum files")} optional type="number" min="1" ...${bind("maxFiles")} />
       <${Field} label=${T("Maximum file size, in MB")} optional type="number" min="1" ...${bind("maxFileSizeMb")} />
     </div>
-    ${m.organizationInspection && html`<${MailboxPolicy} value=${m.inspection ?? ""} organization=${m.organizationInspection} set=${(inspection) => set({ inspection })} />`}
+    ${m.organizationInspection && html`<${MailboxPolicy} value=${m.inspection ?? ""} organization=${m.organizationInspection}
+      set=${(inspection) => set({ inspection })} />`}
     <${Types} m=${m} set=${set} />
   </section>`;
 }
 
 /** The file types that the mailbox takes: by families, others by their media types. */
 function Types({ m, set }) {
-  const flip = (name) => set({ families: m.families.includes(name) ? m.families.filter((other) => other !== name) : [...m.families, name] });
+  const flip = (name) => set({ families: m.families.includes(name) ? m.families.filter((other) => other !== name)
+    : [...m.families, name] });
   const filter = filterOf(m.families, split(m.filter));
   return html`<fieldset class="plain tight types"><legend>${T("File types")}</legend>
-    <p class="hint" aria-live="polite">${filter.length ? F("Senders can leave only these: %s.", inWords(filter)) : T("Senders can leave files of all types. Choose some to take only these.")}</p>
-    <div class="toggles">${Object.entries(families()).map(([name, label]) => html`<label key=${name} class=${m.families.includes(name) ? "on" : ""}>
+    <p class="hint" aria-live="polite">${filter.length ? F("Senders can leave only these: %s.", inWords(filter))
+      : T("Senders can leave files of all types. Choose some to take only these.")}</p>
+    <div class="toggles">${Object.entries(families()).map(([name,
+      label]) => html`<label key=${name} class=${m.families.includes(name) ? "on" : ""}>
       <input type="checkbox" checked=${m.families.includes(name)} onChange=${() => flip(name)} />${label}</label>`)}</div>
     <details open=${Boolean(m.filter)}><summary>${T("Further types")}</summary>
-      <${Field} label=${T("Media types, separated by commas")} optional spellcheck="false" autocapitalize="none" placeholder="model/stl, application/acad"
+      <${Field} label=${T("Media types, separated by commas")} optional spellcheck="false" autocapitalize="none"
+        placeholder="model/stl, application/acad"
         name="mimeTypeFilter" value=${m.filter} onInput=${(e) => set({ filter: e.target.value })} />
     </details>
   </fieldset>`;

@@ -20,14 +20,16 @@ function mailTo(link) {
 function buttonFor(link) {
   const brand = /#[0-9a-f]{6}/i.exec(getComputedStyle(document.documentElement).getPropertyValue("--brand"))?.[0] ?? "#0d6e62";
   const look = `background:${brand};border-radius:8px;color:#fff;display:inline-block;font:600 16px sans-serif;padding:12px 20px;text-decoration:none`;
-  return `<a ${Object.entries({ href: link, style: look }).map(([name, value]) => `${name}="${value}"`).join(" ")}>${T("Send me files")}</a>`;
+  return `<a ${Object.entries({ href: link, style: look }).map(([name, value]) => `${name}="${value}"`)
+    .join(" ")}>${T("Send me files")}</a>`;
 }
 
 /** The link with its buttons. @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
 export function MailboxLink({ mailbox }) {
   const link = linkOf(mailbox);
   const [shown, setShown] = useState("");
-  const part = (/** @type {string} */ name, /** @type {string} */ icon, /** @type {string} */ label) => html`<${Button} icon=${icon} kind="quiet"
+  const part = (/** @type {string} */ name, /** @type {string} */ icon, /** @type {string} */
+    label) => html`<${Button} icon=${icon} kind="quiet"
     aria-expanded=${String(shown === name)} onClick=${() => setShown(shown === name ? "" : name)}>${label}<//>`;
   return html`<div class="share">
     <div class="link-box"><a href=${link}>${link}</a><${Copy} text=${link} label=${T("Copy the link")} /></div>
@@ -50,7 +52,8 @@ function Code({ mailbox }) {
   const code = `${transfer}/public/mailbox/${mailbox.uid}/qr`;
   return html`<div class="qr-code"><img src=${code} alt=${T("QR code of your link")} width="200" height="200" />
     <div class="stack tight"><p class="hint">${T("Print it on a card, a poster or a letter. A phone’s camera opens the link.")}</p>
-      <div><a class="button" href=${code} download=${`${mailbox.vanityLink || "mailbox"}.svg`}><${Icon} name="download" />${T("Download as SVG")}</a></div></div>
+      <div><a class="button" href=${code} download=${`${mailbox.vanityLink || "mailbox"}.svg`}><${Icon} name="download" />
+        ${T("Download as SVG")}</a></div></div>
   </div>`;
 }
 
@@ -61,10 +64,12 @@ export function FirstMailbox() {
   const create = useAction(async () => set(await createMailbox()));
   if (mailbox === undefined) return html`<${Waiting} error=${error} />`;
   if (mailbox) {
-    return html`<section class="card first"><${Empty} drawing="letter" sentence=${T("Nothing has arrived yet. Share your link: anyone who has it can send you files.")} />
+    return html`<section class="card first"><${Empty} drawing="letter"
+      sentence=${T("Nothing has arrived yet. Share your link: anyone who has it can send you files.")} />
       <${MailboxLink} mailbox=${mailbox} /></section>`;
   }
-  return html`<section class="card first"><${Empty} drawing="letter" sentence=${T("Nothing has arrived yet. Create your mailbox to get a link: anyone who has it can send you files.")}>
+  return html`<section class="card first"><${Empty} drawing="letter"
+    sentence=${T("Nothing has arrived yet. Create your mailbox to get a link: anyone who has it can send you files.")}>
     <${Button} kind="primary" busy=${create.busy} onClick=${() => create.run()}>${T("Create my mailbox")}<//><//>
     <${Problem} error=${create.error} /></section>`;
 }

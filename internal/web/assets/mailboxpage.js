@@ -26,7 +26,8 @@ const product = document.documentElement.dataset.product;
 const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
 // The page keeps what the server sent until the mailbox is known: less flickers.
-call("GET", at).then(({ body }) => show(() => html`<${Delivery} mailbox=${body} />`), (error) => show(() => html`<${Unknown} error=${error} />`));
+call("GET", at).then(({ body }) => show(() => html`<${Delivery} mailbox=${body} />`),
+  (error) => show(() => html`<${Unknown} error=${error} />`));
 
 function Unknown({ error }) {
   if (error.status !== 404 && error.status !== 400) return html`<${Unloaded} title=${T("Something went wrong.")} error=${error} />`;
@@ -75,7 +76,8 @@ const Promises = () => html`<ul class="promises">
 
 /** Says why the mailbox takes no files at the moment, and how to reach the owner. */
 function Closed({ mailbox }) {
-  const write = mailbox.email && html`<a class="button" href=${`mailto:${encodeURIComponent(mailbox.email).replace("%40", "@")}`}><${Icon} name="mail" />${F("Write to %s", nameOf(mailbox))}</a>`;
+  const write = mailbox.email && html`<a class="button" href=${`mailto:${encodeURIComponent(mailbox.email).replace("%40", "@")}`}><${Icon}
+    name="mail" />${F("Write to %s", nameOf(mailbox))}</a>`;
   if (mailbox.unavailableReason === "absent") {
     return html`<${Empty} drawing="away" title=${F("%s is away and doesn’t accept files right now.", nameOf(mailbox))}
       sentence=${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}>${write}<//>`;
@@ -127,7 +129,8 @@ async function reserve() {
 /** Values of the form that the link brings: ?subject=…&field.order=4711. Visitors may change them, unless the mailbox locks them. */
 function prefilled(mailbox) {
   const query = new URLSearchParams(location.search);
-  const fields = Object.fromEntries(fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).map(({ name }) => [name, (query.get(`field.${name}`) ?? "").slice(0, 1000)]));
+  const fields = Object.fromEntries(fieldsOf(mailbox.fieldsSchema,
+    mailbox.uiSchema).map(({ name }) => [name, (query.get(`field.${name}`) ?? "").slice(0, 1000)]));
   return { subject: (query.get("subject") ?? "").slice(0, 120), fields: given(fields) };
 }
 
@@ -143,11 +146,13 @@ function Details({ mailbox, upload, chooser }) {
   };
   useEffect(() => {
     if (!signedIn() || values.anonSender) return;
-    own("GET", `${identity}/profile`).then(({ body }) => body.name && !upload.form.anonSender && set("anonSender", body.name)).catch(() => {});
+    own("GET", `${identity}/profile`).then(({ body }) => body.name && !upload.form.anonSender && set("anonSender", body.name))
+      .catch(() => {});
   }, []);
   const [address, setAddress] = useState(values.anonEmail); // when it was last complete: the server reminds it of an unfinished upload
   useEffect(() => {
-    if (usable(address)) call("PATCH", `${transfer}/reservations/${files.uid}`, { token: files.token, json: { anonEmail: address } }).catch(() => {});
+    if (usable(address)) call("PATCH", `${transfer}/reservations/${files.uid}`,
+      { token: files.token, json: { anonEmail: address } }).catch(() => {});
   }, [files.uid, address]);
   const delivery = useDelivery(upload, () => {
     const { fields, ...rest } = values;
@@ -155,13 +160,16 @@ function Details({ mailbox, upload, chooser }) {
   });
   const t = files.totals();
   const wrong = wrongFields(delivery.error, mailbox);
-  useEffect(() => { if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus(); }, [delivery.error]);
+  useEffect(() => { if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus(); },
+    [delivery.error]);
   const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
   const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
-  const bound = fixed.subject && fixed.subject === values.subject && !wrong.subject ? { readonly: true, hint: T("Filled in by the link") } : {};
+  const bound = fixed.subject && fixed.subject === values.subject && !wrong.subject ? { readonly: true, hint: T("Filled in by the link") }
+    : {};
   const proof = useProof(files, delivery, values.anonEmail);
   const heading = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []); // the button with the focus is gone
+  // the button with the focus is gone
+  useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []);
   const [worded] = useState(Boolean(values.subject || values.message)); // shown at first
   return html`<${Form} class="sheet details" onSend=${proof.sent ? proof.enter : delivery.wish}>
     <${Owner} mailbox=${mailbox} small heading=${heading} />
@@ -176,7 +184,8 @@ function Details({ mailbox, upload, chooser }) {
     <fieldset>
       <legend>${T("From you")}</legend>
       <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
-      <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email" onChange=${(event) => setAddress(event.target.value)}
+      <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email"
+        onChange=${(event) => setAddress(event.target.value)}
         hint=${T("For your confirmation, and a reminder in case you don’t finish.")} ...${input("anonEmail")} />
       <details class="more" open=${worded}>
         <summary>${T("Add a message")}</summary>
@@ -216,8 +225,10 @@ function Proof({ of, address }) {
   const wrong = of.check.error?.code === TransferCode.SENDER_CODE;
   return html`
     ${of.sent ? html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
-      <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code" class="code"
-        value=${of.code} onInput=${(event) => of.setCode(event.target.value)} error=${wrong && T("This code is not right, or no longer valid.")} />`
+      <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
+        class="code"
+        value=${of.code} onInput=${(event) => of.setCode(event.target.value)}
+          error=${wrong && T("This code is not right, or no longer valid.")} />`
     : html`<${Notice} kind="info">${F("This mailbox only accepts files from confirmed addresses. We’ll send a code to %s.", address)}<//>`}
     ${!wrong && html`<${Problem} error=${of.check.error} />`}
     <${Problem} error=${of.ask.error} />

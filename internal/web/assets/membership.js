@@ -19,7 +19,8 @@ export function Membership({ profile, onChange }) {
     <${Problem} error=${leave.error} />
     <div class="row"><a class="button" href="/organization">${member ? T("Your organization") : T("Create an organization")}</a>
       ${name && html`<${Button} kind="danger" busy=${leave.busy} onClick=${() => setAsking(true)}>${T("Leave the organization")}<//>`}</div>
-    ${asking && html`<${Ask} question=${F("Leave %s? You lose its permissions. To come back you need an invitation.", name)} yes=${T("Leave the organization")}
+    ${asking && html`<${Ask} question=${F("Leave %s? You lose its permissions. To come back you need an invitation.", name)}
+      yes=${T("Leave the organization")}
       onYes=${() => leave.run()} onClose=${() => setAsking(false)} />`}
   </section>`;
 }

@@ -14,7 +14,10 @@ function asLink(text) {
   return link.length < 3 ? "" : link;
 }
 
-/** Returns names for a link, the best first. The last one has no name: the link then ends with the uid. @param {string} name @param {string} address */
+/**
+ * Returns names for a link, the best first. The last one has no name: the link then ends with the uid.
+ * @param {string} name @param {string} address
+ */
 export function linksFor(name, address) {
   const base = asLink(name) || asLink(address.split("@")[0]);
   const random = String(crypto.getRandomValues(new Uint16Array(1))[0] % 9000 + 1000);
@@ -33,7 +36,8 @@ export async function readMailbox() {
 
 /** @param {unknown} error */
 const isTaken = (error) => error instanceof Failure
-  && (error.status === 400 || /** @type {number[]} */ ([TransferCode.VANITY_LINK, TransferCode.LINK_QUARANTINED, TransferCode.LINK_RESERVED]).includes(error.code));
+  && (error.status === 400 || /** @type {number[]} */ ([TransferCode.VANITY_LINK, TransferCode.LINK_QUARANTINED,
+    TransferCode.LINK_RESERVED]).includes(error.code));
 
 /** Returns the person's mailbox. Creates it if there is none. @returns {Promise<TransferAPI["OwnMailbox"]>} */
 export async function createMailbox() {

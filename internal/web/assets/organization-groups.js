@@ -38,7 +38,8 @@ export function Groups({ at }) {
   return html`<section class="card stack"><h2>${T("Groups of mailboxes")}</h2>
     <p class="hint">${T("A group has one link where people choose who their files are for.")}</p>
     ${value.length > 0 ? html`<ul class="list rows">${value.map(row)}</ul>`
-      : !editing && html`<${Empty} drawing="people" sentence=${T("No groups yet. A group lets people choose the right mailbox behind one link.")} />`}
+      : !editing && html`<${Empty} drawing="people"
+        sentence=${T("No groups yet. A group lets people choose the right mailbox behind one link.")} />`}
     <${Problem} error=${remove.error} />
     ${editing ? html`<${Edit} key=${editing.uid ?? "new"} at=${at} group=${editing} onDone=${done} onCancel=${() => setEditing(null)} />`
       : html`<div><${Button} icon="plus" onClick=${() => setEditing({})}>${T("Add a group")}<//></div>`}
@@ -59,17 +60,21 @@ function Edit({ at, group, onDone, onCancel }) {
   return html`<${Form} onSend=${save.run} refused=${save.error}>
     <${Field} label=${T("Name")} name="name" required focus maxlength="120" defaultValue=${group.name ?? ""} />
     <${Field} label=${T("Description")} optional name="description" maxlength="500" defaultValue=${group.description ?? ""} />
-    <${Field} label=${T("Name in the link")} optional name="vanityLink" autocapitalize="none" spellcheck="false" hint=${`${location.host}/g/…`}
+    <${Field} label=${T("Name in the link")} optional name="vanityLink" autocapitalize="none" spellcheck="false"
+      hint=${`${location.host}/g/…`}
       defaultValue=${group.vanityLink ?? ""} />
-    <${Choice} at=${at} chosen=${chosen} onChosen=${setChosen} without=${without} onWithout=${(uid) => setWithout((before) => [...before, uid])} />
+    <${Choice} at=${at} chosen=${chosen} onChosen=${setChosen} without=${without}
+      onWithout=${(uid) => setWithout((before) => [...before, uid])} />
     <${Problem} error=${save.error} />
-    <div class="row"><${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//><${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
+    <div class="row"><${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//><${Button} onClick=${onCancel}>
+      ${T("Cancel")}<//></div>
   <//>`;
 }
 
 /**
  * Chooses members, of whom each must have a mailbox.
- * @param {{at: OrganizationPath, chosen: string[], onChosen: (uids: string[]) => void, without: string[], onWithout: (uid: string) => void}} props
+ * @param {{at: OrganizationPath, chosen: string[], onChosen: (uids: string[]) => void, without: string[], onWithout: (uid: string) =>
+ *  void}} props
  */
 function Choice({ at, chosen, onChosen, without, onWithout }) {
   const [search, setSearch] = useState("");
@@ -83,9 +88,12 @@ function Choice({ at, chosen, onChosen, without, onWithout }) {
     if (on && !(await hasMailbox(uid).catch(() => true))) onWithout(uid);
   };
   return html`<fieldset class="plain tight"><legend>${T("Mailboxes")}</legend>
-    ${value.length > 8 && html`<input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} />`}
-    ${found.slice(0, 200).map((m) => html`<${Check} key=${m.uid} label=${label(m)} checked=${chosen.includes(m.uid) && !without.includes(m.uid)}
-      disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("No mailbox yet") : m.name ? m.email : ""} onChange=${tick(m.uid)} />`)}
+    ${value.length > 8 && html`<input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search}
+      onInput=${(e) => setSearch(e.target.value)} />`}
+    ${found.slice(0, 200).map((m) => html`<${Check} key=${m.uid} label=${label(m)}
+      checked=${chosen.includes(m.uid) && !without.includes(m.uid)}
+      disabled=${without.includes(m.uid)} hint=${without.includes(m.uid) ? T("No mailbox yet") : m.name ? m.email : ""}
+        onChange=${tick(m.uid)} />`)}
     ${found.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
   </fieldset>`;
 }

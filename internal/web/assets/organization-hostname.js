@@ -55,9 +55,11 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
   };
   return html`<section class="card stack"><h2>${T("Hostname")}</h2>
     <p>${profile.hostname ? html`<b class="break">${profile.hostname}</b>` : T("Your organization has no custom hostname.")}</p>
-    ${fixed ? html`<${Notice}>${T("The hostname cannot be changed: your plan does not include it. The operator of this server can allow it.")}<//>`
+    ${fixed ? html`<${Notice}>
+      ${T("The hostname cannot be changed: your plan does not include it. The operator of this server can allow it.")}<//>`
       : html`<${Form} onSend=${choose.run} refused=${choose.error}>
-        <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false" hint=${hints[rule]} />
+        <${Field} label=${T("New hostname")} name="hostname" required maxlength="253" autocapitalize="none" spellcheck="false"
+          hint=${hints[rule]} />
         <p class="hint">${T("Passkeys belong to the hostname where they were made. After a change, your members sign in with password and second factor, and add a new passkey.")}</p>
         <${Problem} error=${choose.error} />
         <div><${Button} type="submit" busy=${choose.busy}>${T("Use this hostname")}<//></div>
@@ -65,7 +67,8 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
     ${claim && html`<${Notice} kind="warn" title=${F("Waiting for the TXT record of %s.", claim.host)}>
       <p>${T("Add this record at your domain’s DNS provider. We also check for it automatically for 30 days.")}</p>
       <dl class="facts">
-        <dt>${T("Name")}</dt><dd class="break"><code>${claim.record}</code> <${Copy} text=${claim.record} label=${T("Copy the name")} /></dd>
+        <dt>${T("Name")}</dt><dd class="break"><code>${claim.record}</code> <${Copy} text=${claim.record}
+          label=${T("Copy the name")} /></dd>
         <dt>${T("Type")}</dt><dd><code>TXT</code></dd>
         <dt>${T("Value")}</dt><dd class="break"><code>${claim.key}</code> <${Copy} text=${claim.key} label=${T("Copy the value")} /></dd>
       </dl>
@@ -75,7 +78,8 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
     <//>`}
     ${profile.inactiveHostnames.length > 0 && html`<h3>${T("No longer used")}</h3>
       <p class="hint">${T("Links with these hostnames still work. Once you remove one, its links stop working and others can take the name.")}</p>
-      <ul class="list rows">${profile.inactiveHostnames.map((host) => html`<li key=${host} class="row between"><span class="break">${host}</span>
+      <ul class="list rows">${profile.inactiveHostnames.map((host) => html`<li key=${host} class="row between"><span class="break">
+        ${host}</span>
         <${Tool} icon="trash" label=${F("Remove %s", host)} onClick=${() => setAsking(host)} /></li>`)}</ul>
       <${Problem} error=${remove.error} />`}
     ${asking && html`<${Ask} question=${F("Remove the hostname %s? Links with it stop working.", asking)} yes=${T("Remove")}

@@ -36,10 +36,14 @@ function TransferList({ terms, onTerms }) {
   const choices = /** @type {[string, string][]} */ ([["", T("All")], ...Object.entries(states())]);
   return html`<section class="card stack wide"><h2>${T("Transfers")}</h2>
     <p class="hint">${T("What members have sent, and what was sent to their mailboxes. Subjects, messages and files are not shown.")}</p>
-    <${Search} label=${T("Member (address or uid)")} value=${terms.person} onSearch=${(/** @type {string} */ person) => onTerms({ ...terms, person })} refused=${list.error}>
-      <${Choice} label=${T("State")} value=${terms.state} onChange=${(/** @type {string} */ state) => onTerms({ ...terms, state })} choices=${choices} /><//>
-    <${Listing} list=${list} caption=${T("Transfers")} none=${terms.person || terms.state ? T("Nothing matches.") : T("There are no transfers yet.")} head=${head()}
-      row=${(/** @type {TransferAPI["OrganizationTransferList"]["transfers"][number]} */ t) => row(t, html`<a href=${`#transfers/${t.uid}`}>${when(t.createdAt)}</a>`)} />
+    <${Search} label=${T("Member (address or uid)")} value=${terms.person}
+      onSearch=${(/** @type {string} */ person) => onTerms({ ...terms, person })} refused=${list.error}>
+      <${Choice} label=${T("State")} value=${terms.state} onChange=${(/** @type {string} */ state) => onTerms({ ...terms, state })}
+        choices=${choices} /><//>
+    <${Listing} list=${list} caption=${T("Transfers")}
+      none=${terms.person || terms.state ? T("Nothing matches.") : T("There are no transfers yet.")} head=${head()}
+      row=${(/** @type {TransferAPI["OrganizationTransferList"]["transfers"][number]} */ t) => row(t,
+        html`<a href=${`#transfers/${t.uid}`}>${when(t.createdAt)}</a>`)} />
   </section>`;
 }
 
@@ -58,11 +62,14 @@ function Transfer({ uid }) {
   const { t, longest } = value, { extend, revoke } = may(t);
   return html`${back}<${Problem} error=${error} />
     <${Report} of=${t} Person=${Plain} />
-    ${(extend || revoke) && html`<section class="card stack"><h2>${T("Actions")}</h2><p class="hint">${T("The sender sees what an administrator has changed.")}</p><div class="row">
-      ${extend && html`<${Stated} label=${T("Extend")} question=${T("For how long shall this transfer be available?")} path=${`${at}/extend`} onDone=${reload} useChange=${useChange}
+    ${(extend || revoke) && html`<section class="card stack"><h2>${T("Actions")}</h2><p class="hint">
+      ${T("The sender sees what an administrator has changed.")}</p><div class="row">
+      ${extend && html`<${Stated} label=${T("Extend")} question=${T("For how long shall this transfer be available?")}
+        path=${`${at}/extend`} onDone=${reload} useChange=${useChange}
         read=${(/** @type {any} */ { days }) => ({ days: Number(days) })}>
         <${Field} label=${T("Days from now")} name="days" type="number" min="1" max=${longest} required defaultValue=${longest} /><//>`}
-      ${revoke && html`<${Stated} kind="danger" label=${T("Revoke")} question=${T("End this transfer for good and erase its files?")} path=${`${at}/revoke`} onDone=${reload} useChange=${useChange} />`}
+      ${revoke && html`<${Stated} kind="danger" label=${T("Revoke")} question=${T("End this transfer for good and erase its files?")}
+        path=${`${at}/revoke`} onDone=${reload} useChange=${useChange} />`}
     </div></section>`}`;
 }
 
@@ -70,7 +77,8 @@ function Transfer({ uid }) {
 
 /** Why a mailbox accepts nothing. @type {() => Record<string, string>} */
 const reasons = () => ({
-  absent: T("Absent"), serviceDisabled: T("Service switched off"), roleMissing: T("Owner lacks the permission"), volume: T("Monthly volume used up"), storage: T("Storage used up"),
+  absent: T("Absent"), serviceDisabled: T("Service switched off"), roleMissing: T("Owner lacks the permission"),
+    volume: T("Monthly volume used up"), storage: T("Storage used up"),
 });
 
 /** Lists the mailboxes of members. */
@@ -87,8 +95,10 @@ export function Mailboxes() {
     <td>${N("%d file of %s", "%d files of %s each", m.maxFiles, bytes(m.maxFileSizeMb * 1e6))}</td></tr>`;
   return html`<section class="card stack wide"><h2>${T("Mailboxes")}</h2>
     <${Search} label=${T("Name, address or link contains")} value=${search} onSearch=${setSearch} refused=${list.error} />
-    <${Listing} list=${list} caption=${T("Mailboxes")} none=${search ? T("Nothing matches.") : T("No member has a mailbox yet.")} elsewhere=${T("None of the first ones matches.")} row=${line}
-      head=${[T("Mailbox"), T("Owner"), T("State"), T("Last transfer"), T("Stored"), T("Volume used this month"), T("Limit of a transfer")]} />
+    <${Listing} list=${list} caption=${T("Mailboxes")} none=${search ? T("Nothing matches.") : T("No member has a mailbox yet.")}
+      elsewhere=${T("None of the first ones matches.")} row=${line}
+      head=${[T("Mailbox"), T("Owner"), T("State"), T("Last transfer"), T("Stored"), T("Volume used this month"),
+        T("Limit of a transfer")]} />
   </section>`;
 }
 
@@ -96,4 +106,5 @@ export function Mailboxes() {
 const stored = (m) => (m.partly ? F("at least %s", bytes(m.bytes)) : bytes(m.bytes));
 
 /** Unfinished uploads of strangers. @param {{of: UsedMailbox}} props */
-const Unfinished = ({ of: m }) => m.reservations > 0 && html`<span class="hint block">${F("%s in unfinished uploads", bytes(m.reservationBytes))}</span>`;
+const Unfinished = ({ of: m }) => m.reservations > 0
+  && html`<span class="hint block">${F("%s in unfinished uploads", bytes(m.reservationBytes))}</span>`;

@@ -18,19 +18,27 @@ export function Members({ at }) {
     recount();
   };
   return html`<section class="card stack wide"><h2>${total === undefined ? T("Members") : N("%d member", "%d members", total)}</h2>
-      ${(search || (total ?? 0) > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search} onSearch=${setSearch} refused=${list.error} />`}
+      ${(search || (total ?? 0) > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search}
+        onSearch=${setSearch} refused=${list.error} />`}
       ${list.items ? html`<${People} at=${at} list=${list} onDone=${reload} />` : html`<${Waiting} error=${list.error} />`}
     </section>
     <${Invitations} at=${at} />`;
 }
 
-/** @param {{at: OrganizationPath, list: import("./lists.js").List<IdentityAPI["SeenMemberList"]["people"][number]>, onDone: () => void}} props */
+/**
+ * @param {{at: OrganizationPath, list: import("./lists.js").List<IdentityAPI["SeenMemberList"]["people"][number]>, onDone: () => void}}
+ *  props
+ */
 const People = ({ at, list, onDone }) => html`<${Problem} error=${list.error} />
-  ${list.items?.length === 0 && html`<${Nothing} sentence=${list.hasMore ? T("None of the first ones matches.") : T("Nothing matches.")} />`}
+  ${list.items?.length === 0 && html`<${Nothing} sentence=${list.hasMore ? T("None of the first ones matches.")
+    : T("Nothing matches.")} />`}
   <ul class="list rows">${list.items?.map((m) => html`<${Member} key=${m.uid} at=${at} of=${m} onDone=${onDone} />`)}</ul>
   <${Listed} of=${list} />`;
 
-/** A member, with changes. @param {{at: OrganizationPath, of: IdentityAPI["SeenMemberList"]["people"][number], onDone: () => void}} props */
+/**
+ * A member, with changes.
+ * @param {{at: OrganizationPath, of: IdentityAPI["SeenMemberList"]["people"][number], onDone: () => void}} props
+ */
 function Member({ at, of: m, onDone }) {
   const [open, setOpen] = useState(false);
   const [asking, setAsking] = useState("");
@@ -48,7 +56,8 @@ function Member({ at, of: m, onDone }) {
     onDone();
   });
   const label = m.name || m.email || m.reference || m.externalUid || m.uid;
-  const used = [m.usedAt ? F("Last used %s", when(m.usedAt)) : T("Never signed in"), N("%d session", "%d sessions", m.sessions)].join(" · ");
+  const used = [m.usedAt ? F("Last used %s", when(m.usedAt)) : T("Never signed in"),
+    N("%d session", "%d sessions", m.sessions)].join(" · ");
   return html`<li>
     <div class="row between">
       <span><b class="break">${label}</b> <${Marks} of=${m} />${m.name && html`<span class="hint block break">${m.email}</span>`}
@@ -61,12 +70,17 @@ function Member({ at, of: m, onDone }) {
     </div>
     <${Problem} error=${change.error ?? remove.error ?? end.error} />
     ${open && html`<${MemberRoles} value=${m.roles} busy=${change.busy} onSave=${change.run} />`}
-    ${asking === "remove" && html`<${Ask} question=${F("Remove %s from the organization?", label)} yes=${T("Remove")} onYes=${() => remove.run()} onClose=${() => setAsking("")} />`}
-    ${asking === "end" && html`<${Ask} question=${F("End all sessions of %s and delete the API tokens?", label)} yes=${T("End all sessions")} onYes=${() => end.run()} onClose=${() => setAsking("")} />`}
+    ${asking === "remove" && html`<${Ask} question=${F("Remove %s from the organization?", label)} yes=${T("Remove")}
+      onYes=${() => remove.run()} onClose=${() => setAsking("")} />`}
+    ${asking === "end" && html`<${Ask} question=${F("End all sessions of %s and delete the API tokens?", label)}
+      yes=${T("End all sessions")} onYes=${() => end.run()} onClose=${() => setAsking("")} />`}
   </li>`;
 }
 
-/** What stands out about a member. Providers of others ask for second factors themselves. @param {{of: IdentityAPI["SeenMemberList"]["people"][number]}} props */
+/**
+ * What stands out about a member. Providers of others ask for second factors themselves.
+ * @param {{of: IdentityAPI["SeenMemberList"]["people"][number]}} props
+ */
 const Marks = ({ of: m }) => html`${!m.verified && html`<span class="badge warn">${T("Address not verified")}</span> `}
   ${m.hasFactor && html`<span class="badge good">${T("Second factor")}</span> `}
   ${m.externalIdentityProvider && html`<span class="badge">${T("Signs in at a provider")}</span>`}`;
@@ -75,7 +89,8 @@ const Marks = ({ of: m }) => html`${!m.verified && html`<span class="badge warn"
 function Permissions({ value, onValue, only = () => true }) {
   const tick = (role) => (e) => onValue(e.target.checked ? [...value, role] : value.filter((other) => other !== role));
   return html`<fieldset class="plain tight"><legend>${T("Permissions")}</legend>
-    ${offered().filter(only).map((role) => html`<${Check} key=${role} label=${roleName(role)} checked=${value.includes(role)} onChange=${tick(role)} />`)}
+    ${offered().filter(only).map((role) => html`<${Check} key=${role} label=${roleName(role)} checked=${value.includes(role)}
+      onChange=${tick(role)} />`)}
   </fieldset>`;
 }
 

@@ -17,9 +17,11 @@ export function UploadOrigins({ at }) {
   if (!value) return html`<${Waiting} error=${error} />`;
   const lines = value.origins.join("\n");
   return html`<section class="card stack"><h2>${T("Uploads from other websites")}</h2>
-    ${!value.hostname && html`<${Notice}>${T("This works at a hostname of your organization only, and it has none yet.")} <a href="#profile">${T("Hostname")}</a><//>`}
+    ${!value.hostname && html`<${Notice}>${T("This works at a hostname of your organization only, and it has none yet.")} <a
+      href="#profile">${T("Hostname")}</a><//>`}
     <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
-      <${Field} key=${lines} label=${T("Websites, one per line")} name="origins" as="textarea" rows="3" defaultValue=${lines} spellcheck="false" autocapitalize="none"
+      <${Field} key=${lines} label=${T("Websites, one per line")} name="origins" as="textarea" rows="3" defaultValue=${lines}
+        spellcheck="false" autocapitalize="none"
         hint=${T("Pages of these websites may upload to mailboxes of your organization, such as https://www.example.com.")} />
       <${Save} of=${save} />
     <//>

@@ -17,15 +17,20 @@ export const labels = () => ({
 
 /** The rows of the form. */
 export const lines = [
-  ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber"], ["legalNoticeUrl", "privacyPolicyUrl"],
+  ["name"], ["addressLine1", "addressLine2"], ["postCode", "city"], ["state", "country"], ["phoneNumber"],
+    ["legalNoticeUrl", "privacyPolicyUrl"],
 ];
 
-/** Shows the profile, and lets administrators edit it. @param {{at: OrganizationPath, admin: boolean, free: boolean}} props `at`: URL of the organization */
+/**
+ * Shows the profile, and lets administrators edit it.
+ * @param {{at: OrganizationPath, admin: boolean, free: boolean}} props `at`: URL of the organization
+ */
 export function Profile({ at, admin, free }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;
   return html`
-    ${admin ? html`<${Edit} at=${at} value=${value} /><${Hostname} at=${at} onChange=${reload} /><${Theme} at=${at} />` : html`<${Facts} profile=${value.profile} />`}
+    ${admin ? html`<${Edit} at=${at} value=${value} /><${Hostname} at=${at} onChange=${reload} /><${Theme} at=${at} />`
+      : html`<${Facts} profile=${value.profile} />`}
     ${!free && html`<${Leave} at=${at} admin=${admin} />`}`;
 }
 
@@ -49,11 +54,13 @@ function Edit({ at, value }) {
   const field = (name) => html`<${Field} key=${name} label=${label[name]} name=${name} defaultValue=${profile[name] ?? ""} maxlength="250"
     type=${name.endsWith("Url") ? "url" : "text"} />`;
   return html`<section class="card stack"><h2>${T("Profile")}</h2>
-    <${Picture} url=${`${at}/avatar`} name=${profile.name ?? ""} has=${value.hasAvatar} label=${T("The logo, shown at the top of every page.")} />
+    <${Picture} url=${`${at}/avatar`} name=${profile.name ?? ""} has=${value.hasAvatar}
+      label=${T("The logo, shown at the top of every page.")} />
     <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       ${lines.map((names) => html`<div class="pair">${names.map(field)}</div>`)}
       <${Place} locale=${profile.locale} timeZone=${profile.timeZone} />
-      <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3" defaultValue=${profile.globalSignature ?? ""} />
+      <${Field} label=${T("Signature under messages")} optional name="globalSignature" as="textarea" rows="3"
+        defaultValue=${profile.globalSignature ?? ""} />
       <${Save} of=${save} />
     <//>
   </section>`;
@@ -77,7 +84,8 @@ function Theme({ at }) {
   return html`<section class="card stack"><h2>${T("Colors")}</h2>
     <p class="hint">${T("Lightness is adjusted so that everything stays readable.")}</p>
     <${Form} onSend=${save.run} onInput=${save.touch}>
-      <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor", "--backdrop", "#f6f7f6")}</div>
+      <div class="pair">${colour(T("Accent"), "primaryColor", "--brand", "#0d6e62")}${colour(T("Background"), "backgroundColor",
+        "--backdrop", "#f6f7f6")}</div>
       <${Problem} error=${reset.error} />
       <${Save} of=${save}><${Button} kind="quiet" busy=${reset.busy} onClick=${() => reset.run()}>${T("Reset to default colors")}<//><//>
     <//>
@@ -103,7 +111,8 @@ function Leave({ at, admin }) {
       <${Button} kind="danger" busy=${act.busy} onClick=${() => setAsking("leave")}>${names.leave}<//>
       ${admin && html`<${Button} kind="danger" icon="trash" busy=${act.busy} onClick=${() => setAsking("delete")}>${names.delete}<//>`}
     </div>
-    ${asking && html`<${Ask} question=${questions[asking]} yes=${names[asking]} onYes=${() => act.run(asking)} onClose=${() => setAsking("")} />`}
+    ${asking && html`<${Ask} question=${questions[asking]} yes=${names[asking]} onYes=${() => act.run(asking)}
+      onClose=${() => setAsking("")} />`}
     ${dialog}
   </section>`;
 }

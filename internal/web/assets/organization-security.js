@@ -17,7 +17,8 @@ export function Security({ at }) {
 /** @param {{at: OrganizationPath}} props */
 function Factor({ at }) {
   const { value, error, reload } = useLoaded(async () => {
-    const [profile, said, listed] = await Promise.all([own("GET", `${identity}/profile`), accessClaims(), own("GET", `${identity}/profile/authenticators`)]);
+    const [profile, said, listed] = await Promise.all([own("GET", `${identity}/profile`), accessClaims(),
+      own("GET", `${identity}/profile/authenticators`)]);
     // A person of an external provider has no password here: the provider asks for the second factor.
     const external = !listed.body.authenticators.some((a) => a.type === "bcrypt");
     return { required: profile.body.membership?.organization?.mfaRequired ?? false, ready: external || said.authLevel >= 2 };
@@ -30,11 +31,15 @@ function Factor({ at }) {
   if (!value) return html`<${Waiting} error=${error} />`;
   const { required, ready } = value;
   return html`<section class="card stack"><h2>${T("Second factor")}</h2>
-    <p>${required ? T("Members need a second factor. Without one they can only set it up or leave.") : T("Members can sign in with just their password.")}</p>
-    ${!required && html`<p class="hint">${T("If you require it, every member gets an email, and sessions without a second factor lose access.")}</p>`}
-    ${!required && !ready && html`<${Notice}>${T("Set up a second factor for yourself first, then sign in with it.")} <a href="/account">${T("Account")}</a><//>`}
+    <p>${required ? T("Members need a second factor. Without one they can only set it up or leave.")
+      : T("Members can sign in with just their password.")}</p>
+    ${!required && html`<p class="hint">
+      ${T("If you require it, every member gets an email, and sessions without a second factor lose access.")}</p>`}
+    ${!required && !ready && html`<${Notice}>${T("Set up a second factor for yourself first, then sign in with it.")} <a href="/account">
+      ${T("Account")}</a><//>`}
     <${Problem} error=${put.error} />
-    <div><${Button} kind=${required ? "plain" : "primary"} busy=${put.busy} disabled=${!required && !ready} onClick=${() => put.run(!required)}>
+    <div><${Button} kind=${required ? "plain" : "primary"} busy=${put.busy} disabled=${!required && !ready}
+      onClick=${() => put.run(!required)}>
       ${required ? T("No longer require it") : T("Require a second factor")}<//></div>
     ${dialog}
   </section>`;
@@ -63,7 +68,8 @@ function Audit({ at }) {
   const [pages, setPages] = useState(/** @type {IdentityAPI["AuditEntry"][]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
   const terms = { ...(action && { action }), ...(since.at && { since: since.at }), ...(member.uid && { person: member.uid }) };
-  const query = (before = 0) => /** @type {const} */ (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`);
+  const query = (before = 0) => /** @type {const} */
+    (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`);
   const { value, error } = useLoaded(async () => {
     const { body } = await own("GET", query());
     setPages([]);
@@ -81,10 +87,12 @@ function Audit({ at }) {
     await saveBody(response, `audit.${format}`);
   });
   const find = useAction(async (/** @type {string} */ wanted) => setMember({ wanted, uid: await uidOf(at, wanted) }));
-  const choosePeriod = (/** @type {string} */ seconds) => setSince({ period: seconds, at: seconds && new Date(now() - Number(seconds) * 1000).toISOString() });
+  const choosePeriod = (/** @type {string} */ seconds) =>
+    setSince({ period: seconds, at: seconds && new Date(now() - Number(seconds) * 1000).toISOString() });
   /** @type {[string, string][]} */
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
-    ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")], ["adminunit.", T("Rules for transfers")],
+    ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")],
+      ["adminunit.", T("Rules for transfers")],
     ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
   const person = (/** @type {IdentityAPI["AuditPerson"] | null | undefined} */ p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
@@ -96,12 +104,14 @@ function Audit({ at }) {
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
       <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
       <span class="hint block break">${person(e.actor)}${e.target && e.target.uid !== e.actor?.uid ? ` → ${person(e.target)}` : ""}</span>
-      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">${Object.entries(e.details ?? {}).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
+      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">
+        ${Object.entries(e.details ?? {}).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
     </li>`)}</ul>`}
     <div class="row">
       ${more && value && value.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
       <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>
-      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>${T("Download as lines of JSON")}<//>
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>
+        ${T("Download as lines of JSON")}<//>
     </div>
   </section>`;
 }

@@ -19,40 +19,50 @@ export function Settings({ at }) {
 function Rules({ value }) {
   const save = useSaving(async (input) => {
     const days = input.availableTtl.split(/[\s,;]+/).filter(Boolean).map(Number);
-    const numbers = Object.fromEntries(["defaultTtl", "maxFiles", "maxFileSizeMb", "maxRecipients"].map((name) => [name, Number(input[name])]));
-    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on", pinningEnabled: input.pinningEnabled === "on",
+    const numbers = Object.fromEntries(["defaultTtl", "maxFiles", "maxFileSizeMb",
+      "maxRecipients"].map((name) => [name, Number(input[name])]));
+    const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on",
+      pinningEnabled: input.pinningEnabled === "on",
       ...(value.inspection ? { inspection: policyOf(input) } : {}) };
     await own("PUT", `${transfer}/adminunit`, { json });
   });
   const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
-  const levels = [["none", T("The link is enough")], ["password", T("Password")], ["recipientAuthentication", T("A code sent to each recipient")]];
+  const levels = [["none", T("The link is enough")], ["password", T("Password")],
+    ["recipientAuthentication", T("A code sent to each recipient")]];
   return html`<section class="card stack"><h2>${T("Rules for transfers")}</h2>
     <${Form} onSend=${save.run} refused=${save.error} onInput=${save.touch}>
       <div class="pair">
-        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required defaultValue=${value.availableTtl.join(", ")} />
+        <${Field} label=${T("Periods to choose from, in days")} name="availableTtl" required
+          defaultValue=${value.availableTtl.join(", ")} />
         ${number("defaultTtl", T("Default period, in days"))}
       </div>
       <${Field} label=${T("Minimum protection")} name="protectionLevel" as="select">
         ${levels.map(([level, name]) => html`<option value=${level} selected=${level === value.protectionLevel}>${name}</option>`)}<//>
       <div class="pair">
-        ${number("maxFiles", T("Maximum files"))}${number("maxFileSizeMb", T("Maximum file size, in MB"))}${number("maxRecipients", T("Maximum recipients"))}
+        ${number("maxFiles", T("Maximum files"))}${number("maxFileSizeMb", T("Maximum file size, in MB"))}${number("maxRecipients",
+          T("Maximum recipients"))}
       </div>
       <${Check} label=${T("Senders may set a priority")} name="priorityEnabled" defaultChecked=${value.priorityEnabled} />
-      <${Check} label=${T("Owners of mailboxes may keep transfers for longer")} name="pinningEnabled" defaultChecked=${value.pinningEnabled} />
+      <${Check} label=${T("Owners of mailboxes may keep transfers for longer")} name="pinningEnabled"
+        defaultChecked=${value.pinningEnabled} />
       ${value.inspection && html`<${OrganizationPolicy} value=${value.inspection} />`}
       <${Save} of=${save} />
     <//>
   </section>`;
 }
 
-/** Shows the used volume, and to administrators charts, the limits and subscriptions. @param {{at: OrganizationPath, admin: boolean, free: boolean}} props */
+/**
+ * Shows the used volume, and to administrators charts, the limits and subscriptions.
+ * @param {{at: OrganizationPath, admin: boolean, free: boolean}} props
+ */
 export function Usage({ at, admin, free }) {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/usage`)).body);
   if (!value) return html`<${Waiting} error=${error} />`;
   const shared = value.organizationBytes !== null && value.organizationBytes !== undefined;
   return html`<section class="card stack"><h2>${F("Usage in %s", month(value.month))}</h2>
     <${Meter} label=${T("Received and sent by you")} used=${value.uploadBytes} limit=${value.uploadLimitBytes} />
-    ${shared && html`<${Meter} label=${T("By the whole organization")} used=${value.organizationBytes} limit=${value.organizationLimitBytes} />`}
+    ${shared && html`<${Meter} label=${T("By the whole organization")} used=${value.organizationBytes}
+      limit=${value.organizationLimitBytes} />`}
     ${shared && html`<${Meter} label=${T("Currently stored")} used=${value.storedBytes} limit=${value.storageLimitBytes} />`}
   </section>
   ${admin && !free && html`<${UsageOverTime} />`}
@@ -80,7 +90,8 @@ function Limits({ at }) {
     <p class="hint">${T("The operator of this server can change it.")}</p>
   </section>
   <section class="card stack"><h2>${T("Subscriptions")}</h2>
-    ${subscriptions.length === 0 && html`<${Empty} drawing="letter" sentence=${T("There are no subscriptions. The operator of this server can add one.")} />`}
+    ${subscriptions.length === 0 && html`<${Empty} drawing="letter"
+      sentence=${T("There are no subscriptions. The operator of this server can add one.")} />`}
     <ul class="list rows">${subscriptions.map((s) => html`<li key=${s.productId} class="row between"><b>${s.displayName}</b>
       <span class="hint">${s.status}${s.expiresAt ? ` · ${F("until %s", when(s.expiresAt))}` : ""}</span></li>`)}</ul>
   </section>`;
@@ -109,14 +120,17 @@ export function Documents({ at }) {
   });
   const { value, error } = useLoaded(async () => (await own("GET", at)).body, [at]);
   if (!value) return html`<${Waiting} error=${error} />`;
-  const subscribed = value.subscriptions.some((s) => s.domain === "skp" && s.status === "active" && !(Date.parse(s.expiresAt ?? "") < now()));
+  const subscribed = value.subscriptions.some((s) => s.domain === "skp" && s.status === "active"
+    && !(Date.parse(s.expiresAt ?? "") < now()));
   const lacks = [["name", T("Name")], ["addressLine1", T("Address")], ["city", T("City")], ["country", T("Country")]]
     .filter(([name]) => !value.profile[name]?.trim()).map(([, label]) => label);
   return html`<section class="card stack"><h2>${T("Documents")}</h2>
     <p>${T("The agreement on data processing between the provider and your organization, filled in from its profile.")}</p>
     ${!subscribed && html`<${Notice}>${T("The agreement needs an active subscription. The operator of this server can add one.")}<//>`}
-    ${subscribed && lacks.length > 0 && html`<${Notice} kind="warn">${F("Missing from the profile: %s.", list(lacks))} <a href="#profile">${T("Profile")}</a><//>`}
+    ${subscribed && lacks.length > 0 && html`<${Notice} kind="warn">${F("Missing from the profile: %s.", list(lacks))} <a href="#profile">
+      ${T("Profile")}</a><//>`}
     <${Problem} error=${get.error} />
-    <div><${Button} icon="download" disabled=${!subscribed || lacks.length > 0} busy=${get.busy} onClick=${() => get.run()}>${T("Data processing agreement (PDF)")}<//></div>
+    <div><${Button} icon="download" disabled=${!subscribed || lacks.length > 0} busy=${get.busy} onClick=${() => get.run()}>
+      ${T("Data processing agreement (PDF)")}<//></div>
   </section>`;
 }

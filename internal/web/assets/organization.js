@@ -48,7 +48,8 @@ const Tokens = ({ at }) => html`<${APITokens} organization=${at.split("/").pop()
 const Hooks = ({ at }) => html`<${Webhooks} organization=${at.split("/").pop()} />`;
 
 /**
- * Returns the visible parts as [fragment of the URL, label, component]. People without an organization share the limits of the free one, which
+ * Returns the visible parts as [fragment of the URL, label, component]. People without an organization share the limits of the free one,
+ * which
  * has no lists of what uses them.
  * @param {boolean} admin @param {boolean} free @param {string[]} roles @returns {any[]}
  */

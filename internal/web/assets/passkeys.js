@@ -12,7 +12,8 @@ let waiting = new AbortController();
 /** Returns the error that the page shows for a refusal of the browser or the person. @param {any} error */
 function refusal(error) {
   const failure = new Failure(identity, 0);
-  failure.message = error.name === "InvalidStateError" ? T("This device already has a passkey for your account.") : T("No passkey was used. You can try again.");
+  failure.message = error.name === "InvalidStateError" ? T("This device already has a passkey for your account.")
+    : T("No passkey was used. You can try again.");
   return failure;
 }
 
@@ -27,7 +28,10 @@ export async function create(options) {
   }
 }
 
-/** Signs with a passkey. @param {any} options of the server @param {CredentialRequestOptions} [more] @returns {Promise<string>} the answer for the server */
+/**
+ * Signs with a passkey.
+ * @param {any} options of the server @param {CredentialRequestOptions} [more] @returns {Promise<string>} the answer for the server
+ */
 async function sign(options, more) {
   waiting.abort();
   waiting = new AbortController();
@@ -44,7 +48,10 @@ export async function prove() {
 /** Reports whether the signed-in person has a passkey. */
 export const any = () => own("POST", `${identity}/profile/passkey/options`).then(() => true, () => false);
 
-/** @param {string} token the mfa token of the first step, or "" @param {CredentialRequestOptions} [more] @returns {Promise<string>} the ID token */
+/**
+ * @param {string} token the mfa token of the first step, or "" @param {CredentialRequestOptions} [more]
+ * @returns {Promise<string>} the ID token
+ */
 async function enter(token, more) {
   const { body } = await call("POST", `${identity}/auth/passkey/options`, { token });
   const key = await sign(body.options, more);

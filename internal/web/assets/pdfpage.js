@@ -1,8 +1,10 @@
-// A worker that draws the first page of a PDF: it gets {data, size}, and answers {bitmap, width, height, pages} or {failed: true}. Both halves of pdf.js
+// A worker that draws the first page of a PDF: it gets {data, size}, and answers {bitmap, width, height, pages} or {failed: true}. Both
+// halves of pdf.js
 // run in it, so that a hostile file cannot freeze the page, which ends the worker.
 
 import { getDocument } from "./vendor/pdf.js";
-import "./vendor/pdf.worker.js"; // in this scope it is found by pdf.js, which then starts no worker of its own. It also tells the page that it is ready
+// in this scope it is found by pdf.js, which then starts no worker of its own. It also tells the page that it is ready
+import "./vendor/pdf.worker.js";
 
 /** The pixels of a mask that the next picture is clipped with, as opacity. @type {((r: number, g: number, b: number) => number) | null} */
 let luminosity = null;

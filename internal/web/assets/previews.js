@@ -52,7 +52,8 @@ function useContent(load, inputs) {
 /** Returns a blob URL of a file that lives as long as the component. @param {TransferAPI["DeliveredObject"]} object @param {Read} read */
 function useBlob(object, read) {
   const [url, setUrl] = useState("");
-  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal })).arrayBuffer()], { type: typeOf(object) }), [object.uid]);
+  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal })).arrayBuffer()],
+    { type: typeOf(object) }), [object.uid]);
   useEffect(() => {
     if (!value) return undefined;
     const made = URL.createObjectURL(value);
@@ -62,12 +63,16 @@ function useBlob(object, read) {
   return { url: value ? url : "", error };
 }
 
-/** Small pictures of the first images, each of which opens its preview. @param {{objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void}} props */
+/**
+ * Small pictures of the first images, each of which opens its preview.
+ * @param {{objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void}} props
+ */
 export function Thumbnails({ objects, read, onOpen }) {
   const saving = /** @type {any} */ (navigator).connection?.saveData;
   const shown = objects.filter((o) => kindOf(o) === "image" && o.contentLength <= thumbnailBytes).slice(0, thumbnails);
   if (saving || shown.length === 0) return null;
-  return html`<div class="thumbnails">${shown.map((o) => html`<${Thumbnail} key=${o.uid} object=${o} read=${read} onOpen=${onOpen} />`)}</div>`;
+  return html`<div class="thumbnails">${shown.map((o) => html`<${Thumbnail} key=${o.uid} object=${o} read=${read} onOpen=${onOpen} />`)}
+    </div>`;
 }
 
 function Thumbnail({ object, read, onOpen }) {
@@ -80,7 +85,8 @@ function Thumbnail({ object, read, onOpen }) {
 
 /**
  * A dialog that shows one file, with ways to the one before and after it.
- * @param {{object: TransferAPI["DeliveredObject"], objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void, onClose: () => void, onDownload: (uid: string) => void}} props
+ * @param {{object: TransferAPI["DeliveredObject"], objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object:
+ *  TransferAPI["DeliveredObject"]) => void, onClose: () => void, onDownload: (uid: string) => void}} props
  */
 export function Preview({ object, objects, read, onOpen, onClose, onDownload }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
@@ -94,7 +100,8 @@ export function Preview({ object, objects, read, onOpen, onClose, onDownload }) 
   };
   const Shown = views[kindOf(object)];
   return html`<dialog ref=${dialog} class="preview-dialog" onClose=${onClose} onKeyDown=${arrow} aria-label=${object.name}>
-    <div class="row between nowrap"><strong class="clipped">${object.name} <span class="dim size">${bytes(object.contentLength)}</span></strong>
+    <div class="row between nowrap"><strong class="clipped">${object.name} <span class="dim size">
+      ${bytes(object.contentLength)}</span></strong>
       <${Tool} icon="close" label=${T("Close")} onClick=${() => dialog.current?.close()} /></div>
     <div class="stage" key=${object.uid}><${Shown} object=${object} read=${read} /></div>
     <div class="row between">
@@ -105,7 +112,8 @@ export function Preview({ object, objects, read, onOpen, onClose, onDownload }) 
   </dialog>`;
 }
 
-const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name="file" /><p>${T("No preview for this file. Download it to open it.")}</p></div>`
+const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name="file" /><p>
+  ${T("No preview for this file. Download it to open it.")}</p></div>`
   : html`<p class="dim" role="status"><span class="spinner" aria-hidden="true"></span> ${T("One moment…")}</p>`);
 
 function Media({ object, read, as }) {
@@ -119,12 +127,14 @@ function Media({ object, read, as }) {
 function Text({ object, read }) {
   const { value, error } = useContent(async (signal) => (await read(object.uid, { signal, first: textBytes })).text(), [object.uid]);
   if (value === undefined) return html`<${Loading} error=${error} />`;
-  return html`<pre tabindex="0">${value}</pre>${object.contentLength > textBytes && html`<p class="dim">${T("Only the beginning is shown.")}</p>`}`;
+  return html`<pre tabindex="0">${value}</pre>${object.contentLength > textBytes
+    && html`<p class="dim">${T("Only the beginning is shown.")}</p>`}`;
 }
 
 /**
  * Draws the first page of a PDF in a worker, which ends afterwards, so that a hostile file does not freeze the page.
- * @param {Uint8Array} data @param {AbortSignal} signal @returns {Promise<{bitmap: ImageBitmap, width: number, height: number, pages: number}>}
+ * @param {Uint8Array} data @param {AbortSignal} signal @returns {Promise<{bitmap: ImageBitmap, width: number, height: number, pages:
+ *  number}>}
  */
 async function firstPage(data, signal) {
   signal.throwIfAborted();
@@ -149,7 +159,8 @@ async function firstPage(data, signal) {
 
 /** The first page of a PDF. Browsers whose workers cannot draw show that there is no preview. */
 function Pdf({ object, read }) {
-  const { value, error } = useContent(async (signal) => firstPage(new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer()), signal), [object.uid]);
+  const { value, error } = useContent(async (signal) => firstPage(new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer()),
+    signal), [object.uid]);
   const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
   useEffect(() => { if (value) canvas.current?.getContext("bitmaprenderer")?.transferFromImageBitmap(value.bitmap); }, [value]);
   if (!value) return html`<${Loading} error=${error} />`;

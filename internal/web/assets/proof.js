@@ -74,7 +74,10 @@ async function checkpoint(text, keys) {
   return { origin, size: decimal(size), root: decode(root) };
 }
 
-/** Checks a Merkle path (RFC 9162, 2.1.3.2). @param {Uint8Array} leaf @param {number} index @param {number} size @param {Uint8Array[]} path @param {Uint8Array} root */
+/**
+ * Checks a Merkle path (RFC 9162, 2.1.3.2).
+ * @param {Uint8Array} leaf @param {number} index @param {number} size @param {Uint8Array[]} path @param {Uint8Array} root
+ */
 async function included(leaf, index, size, path, root) {
   check(index < size, "the index is outside of the log");
   let fn = BigInt(index), sn = BigInt(size) - 1n, r = leaf;

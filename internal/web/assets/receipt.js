@@ -28,18 +28,22 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
   return html`<article class="sheet receipt">
     <div class="seal"><${Icon} name="check" /></div>
     <h1>${T("Delivered")}</h1>
-    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${days > 0 && html` · ${N("available for %d day", "available for %d days", days)}`}
+    <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${days > 0
+      && html` · ${N("available for %d day", "available for %d days", days)}`}
       ${to && html`<span class="block break">${F("to %s", to)}</span>`}</p>
-    ${receipt.malwareStatus === "scanning" && html`<p class="hint center">${T("The files are checked for malware before they can be downloaded.")}</p>`}
+    ${receipt.malwareStatus === "scanning" && html`<p class="hint center">
+      ${T("The files are checked for malware before they can be downloaded.")}</p>`}
     ${children}
     <dl class="facts">
       <dt>${T("Time")}</dt><dd>${exactly(receipt.createdAt)}</dd>
-      ${receipt.sender?.email && html`<dt>${T("From")}</dt><dd>${[receipt.sender.name, receipt.sender.email].filter(Boolean).join(", ")}</dd>`}
+      ${receipt.sender?.email && html`<dt>${T("From")}</dt><dd>
+        ${[receipt.sender.name, receipt.sender.email].filter(Boolean).join(", ")}</dd>`}
       ${answers.map(([question, answer]) => html`<dt>${question}</dt><dd>${answer}</dd>`)}
       ${receipt.subject && html`<dt>${T("Subject")}</dt><dd>${receipt.subject}</dd>`}
       ${receipt.message && html`<dt>${T("Message")}</dt><dd><${Lines} text=${receipt.message} /></dd>`}
       ${receipt.expiresAt && html`<dt>${T("Available until")}</dt><dd>${exactly(receipt.expiresAt)}</dd>`}
-      ${receipt.uid && html`<dt class=${proof ? "" : "printed"}>${T("Number")}</dt><dd class=${proof ? "" : "printed"}><code>${receipt.uid}</code></dd>`}
+      ${receipt.uid && html`<dt class=${proof ? "" : "printed"}>${T("Number")}</dt><dd class=${proof ? "" : "printed"}><code>
+        ${receipt.uid}</code></dd>`}
     </dl>
     <table class=${`delivered${proof ? " proven" : ""}`}>
       <caption>${T("What the server has received, byte for byte")}</caption>
@@ -49,10 +53,12 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
         <td class="right">${bytes(o.contentLength)}</td>
       </tr>`)}</tbody>
     </table>
-    ${!hashed && objects.length > 0 && html`<p class="hint">${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
+    ${!hashed && objects.length > 0 && html`<p class="hint">
+      ${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
     <div class="row center screen">
       ${reservation ? save(pdf) : printing}
-      ${(hashed || reservation) && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)} onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
+      ${(hashed || reservation) && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)}
+        onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
     </div>
     ${proof && html`<div class="row center screen proof">
       ${reservation && save(signed)}

@@ -12,24 +12,30 @@ import { Options, stronger, terms, usualTerms } from "./terms.js";
 const pathOf = (t) => /** @type {const} */ (`${transfer}/transfers/${t.uid}`);
 
 /** Reports whether a recipient can forward a transfer. Limits of downloads forbid it. @param {TransferAPI["Transfer"]} t */
-const forwardable = (t) => t.forwarding && !t.locked && (t.objectCount ?? 0) > 0 && !t.maxDownloads && !t.maxTotalDownloads && !t.deleteAfterDownload;
+const forwardable = (t) => t.forwarding && !t.locked && (t.objectCount ?? 0) > 0 && !t.maxDownloads && !t.maxTotalDownloads
+  && !t.deleteAfterDownload;
 
 /**
  * What can be done with a received transfer. `onChange` receives the transfer after a change. `further`: actions after these.
- * @param {{transfer: TransferAPI["Transfer"], over: boolean, onChange: (changed: TransferAPI["Transfer"]) => void, further: import("./actions.js").Command[]}} props
+ * @param {{transfer: TransferAPI["Transfer"], over: boolean, onChange: (changed: TransferAPI["Transfer"]) => void, further:
+ *  import("./actions.js").Command[]}} props
  */
 export function Received({ transfer: t, over, onChange, further }) {
   const patch = useAction(async (json, said) => {
     onChange((await own("PATCH", pathOf(t), { json })).body);
     announce(said);
   });
-  /** @param {string} name @param {string} icon @param {string} label @param {any} json @param {string} said @returns {import("./actions.js").Command} */
+  /**
+   * @param {string} name @param {string} icon @param {string} label @param {any} json @param {string} said
+   * @returns {import("./actions.js").Command}
+   */
   const set = (name, icon, label, json, said) => ({ name, icon, label, busy: patch.busy, run: () => patch.run(json, said) });
   const commands = [
     !over && forwardable(t) && { name: "forward", icon: "forward", label: T("Forward"), form: () => html`<${Forward} transfer=${t} />` },
     t.type === "mailbox" && !over && (t.pinned ? set("keep", "pin", T("Don’t keep"), { pinned: false }, T("This transfer expires again."))
       : set("keep", "pin", T("Keep"), { pinned: true }, T("This transfer is kept."))),
-    { name: "notes", icon: "text", label: T("Notes"), form: (/** @type {() => void} */ done) => html`<${Notes} transfer=${t} onChange=${onChange} onDone=${done} />` },
+    { name: "notes", icon: "text", label: T("Notes"),
+      form: (/** @type {() => void} */ done) => html`<${Notes} transfer=${t} onChange=${onChange} onDone=${done} />` },
     t.read && set("unread", "mail", T("Mark as unread"), { read: false }, T("Marked as unread")),
     ...further,
   ].filter(Boolean);
@@ -63,7 +69,8 @@ function ForwardForm({ transfer: t, environment }) {
   return html`<${Form} onSend=${send.run} refused=${send.error}>
     <${Recipients} value=${people} onValue=${setPeople} />
     <${Field} label=${T("Message")} as="textarea" name="message" rows="3" maxlength="20000" optional />
-    <${Options} values=${values} change=${(part) => setValues({ ...values, ...part })} environment=${environment} least=${least} people=${true} wrong=${members(send.error)}>
+    <${Options} values=${values} change=${(part) => setValues({ ...values, ...part })} environment=${environment} least=${least}
+      people=${true} wrong=${members(send.error)}>
       <${Field} label=${T("Subject")} name="subject" maxlength="120" optional defaultValue=${t.subject ?? ""} />
     <//>
     <p class="hint">${T("The files go on as a transfer of your own. It stays when the original ends.")}</p>
@@ -80,7 +87,8 @@ function Notes({ transfer: t, onChange, onDone }) {
     onDone();
   });
   return html`<${Form} onSend=${save.run}>
-    <${Field} label=${T("Your notes")} hint=${T("Only you see them. The search finds them.")} as="textarea" name="notes" rows="3" maxlength="4000" defaultValue=${t.notes ?? ""} optional />
+    <${Field} label=${T("Your notes")} hint=${T("Only you see them. The search finds them.")} as="textarea" name="notes" rows="3"
+      maxlength="4000" defaultValue=${t.notes ?? ""} optional />
     <${Problem} error=${save.error} />
     <${Button} type="submit" kind="primary" busy=${save.busy}>${T("Save")}<//>
   <//>`;

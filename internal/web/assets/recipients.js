@@ -49,7 +49,8 @@ export function Recipients({ value, onValue }) {
         <option value="to">${T("To")}</option><option value="cc">${T("Cc")}</option><option value="bcc">${T("Bcc")}</option>
       </select>
       <input ref=${input} id=${id} type="text" inputmode="email" autocomplete="email" placeholder=${T("name@example.com")} value=${text}
-        aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}h`} onInput=${typed} onBlur=${() => text && take(text)} onKeyDown=${enter} />
+        aria-invalid=${wrong ? "true" : undefined} aria-describedby=${`${id}h`} onInput=${typed} onBlur=${() => text && take(text)}
+          onKeyDown=${enter} />
     </div>
     <p class=${wrong ? "wrong" : "hint"} id=${`${id}h`}>${wrong || T("Separate several addresses with a comma or a space.")}</p>
   </div>`;

@@ -43,7 +43,10 @@ function parametersOf(operation) {
   }));
 }
 
-/** Reads an answer as text, an event stream for some seconds. @param {Response} answer @param {AbortController} stop @param {(text: string) => void} show @returns {Promise<void>} */
+/**
+ * Reads an answer as text, an event stream for some seconds.
+ * @param {Response} answer @param {AbortController} stop @param {(text: string) => void} show @returns {Promise<void>}
+ */
 async function readAnswer(answer, stop, show) {
   const type = answer.headers.get("Content-Type") ?? "";
   if (!/json|text|yaml|xml/.test(type)) {
@@ -95,8 +98,10 @@ function addForm(operation) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     send.disabled = true;
-    const target = fields.filter((f) => f.place === "path").reduce((all, f) => all.replace(`{${f.name}}`, encodeURIComponent(f.input.value)), path);
-    const query = new URLSearchParams(fields.filter((f) => f.place === "query" && f.input.value).map((f) => [f.name, f.input.value])).toString();
+    const target = fields.filter((f) => f.place === "path").reduce((all,
+      f) => all.replace(`{${f.name}}`, encodeURIComponent(f.input.value)), path);
+    const query = new URLSearchParams(fields.filter((f) => f.place === "query" && f.input.value).map((f) => [f.name,
+      f.input.value])).toString();
     const headers = new Headers(), stop = new AbortController();
     let head = "";
     try {
@@ -106,7 +111,8 @@ function addForm(operation) {
       const answer = await fetch(query ? `${target}?${query}` : target, {
         method, headers, body: media ? body.value : null, credentials: "omit", redirect: "manual", cache: "no-store", signal: stop.signal,
       });
-      head = [`${method} ${target}${query && `?${query}`}`, `${answer.status} ${answer.statusText}`, ...[...answer.headers].map(([name, value]) => `${name}: ${value}`), "", ""].join("\n");
+      head = [`${method} ${target}${query && `?${query}`}`, `${answer.status} ${answer.statusText}`,
+        ...[...answer.headers].map(([name, value]) => `${name}: ${value}`), "", ""].join("\n");
       output.hidden = false;
       output.textContent = head;
       await readAnswer(answer, stop, (text) => { output.textContent = head + text.slice(0, shown) + (text.length > shown ? "\n…" : ""); });

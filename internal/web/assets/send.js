@@ -49,7 +49,8 @@ function Send({ environment }) {
     upload.add(held);
   }, [known, held]);
   const delivery = useDelivery(upload, () => ({
-    ...terms(values, values.mode === "people"), subject: values.subject, message: values.message, ...(values.mode === "people" ? { recipients: values.recipients } : {}),
+    ...terms(values, values.mode === "people"), subject: values.subject, message: values.message,
+      ...(values.mode === "people" ? { recipients: values.recipients } : {}),
   }));
 
   useTold(upload.upload, upload.receipt, `${T("Send files")} · ${document.documentElement.dataset.product}`);
@@ -61,19 +62,22 @@ function Send({ environment }) {
     <h1>${T("Send files")}</h1>
     <${UploadNotices} upload=${upload} />
     ${begun && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
-    <${Chooser} plain small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"} onFiles=${add} />
+    <${Chooser} plain small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"}
+      onFiles=${add} />
     ${held.length > 0 && html`<${Notice}>
       ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
     <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
     <${Problem} error=${delivery.error} />
     <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
-      disabled=${!begun || !known || files?.over} hint=${!known ? T("Enter who the files are for.") : !begun ? T("Choose at least one file.") : ""} />
+      disabled=${!begun || !known || files?.over} hint=${!known ? T("Enter who the files are for.")
+        : !begun ? T("Choose at least one file.") : ""} />
   <//>`;
 }
 
 /** The form: recipients and subject; folded the message, lifetime, priority and protection. */
 function Terms({ values, change, begun, environment, wrong }) {
-  const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }), error: wrong[name] && T("Please check this.") });
+  const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }),
+    error: wrong[name] && T("Please check this.") });
   const [worded] = useState(Boolean(values.message)); // at first
   const people = values.mode === "people";
   return html`
@@ -85,11 +89,13 @@ function Terms({ values, change, begun, environment, wrong }) {
       <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
     </details>
     ${values.mode === "link" && html`<p class="hint">${guarded(values)}</p>`}
-    <${Options} values=${values} change=${change} environment=${environment} least=${environment.protectionLevel} people=${people} wrong=${wrong} />`;
+    <${Options} values=${values} change=${change} environment=${environment} least=${environment.protectionLevel} people=${people}
+      wrong=${wrong} />`;
 }
 
 /** What opens the files of a link. Mails to people say it themselves. */
-const guarded = ({ mode, protection }) => (mode !== "link" ? "" : protection === "password" ? T("Only people with the link and the password can open the files.")
+const guarded = ({ mode, protection }) => (mode !== "link" ? ""
+  : protection === "password" ? T("Only people with the link and the password can open the files.")
   : T("Anyone with the link can open the files, without a password."));
 
 /** The choice between recipients and a link. */
@@ -109,7 +115,8 @@ function Sent({ upload }) {
   const names = (receipt.recipients ?? []).map((r) => r.name || r.email);
   const to = names.length > 3 ? N("%d recipient", "%d recipients", names.length) : list(names);
   return html`<${Receipt} receipt=${receipt} to=${to} onMore=${upload.discard}>
-    ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link} label=${T("Copy the link")} /></div>
+    ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link}
+      label=${T("Copy the link")} /></div>
       <p class="hint">${guarded({ mode: "link", protection: receipt.protection })}</p>`}
   <//>`;
 }

@@ -59,7 +59,8 @@ export function person() {
 /** @param {string} value @param {number} [seconds] of its life; without, it ends with the browser */
 function write(value, seconds) {
   try {
-    document.cookie = `${name}=${value}; Path=/; SameSite=Strict${secure ? "; Secure" : ""}${seconds === undefined ? "" : `; Max-Age=${seconds}`}`;
+    document.cookie = `${name}=${value}; Path=/; SameSite=Strict${secure ? "; Secure" : ""}${seconds === undefined ? ""
+      : `; Max-Age=${seconds}`}`;
   } catch { /* cookies are blocked */ }
 }
 
@@ -72,7 +73,8 @@ const save = (who) => write(encodeURIComponent(JSON.stringify(who)), who.stay ? 
 /** Writes down whose session the session cookie holds. @param {string} idToken @param {boolean} stay */
 export function remember(idToken, stay) {
   const of = claims(idToken);
-  save({ uid: of.sub ?? "", email: of.email ?? "", organization: organizationOf(of), sid: of.sid ?? "", jti: of.jti ?? "", until: of.exp * 1000, stay });
+  save({ uid: of.sub ?? "", email: of.email ?? "", organization: organizationOf(of), sid: of.sid ?? "", jti: of.jti ?? "",
+    until: of.exp * 1000, stay });
 }
 
 /** Updates what may change during a session. @param {string} accessToken of the same person */
@@ -99,7 +101,10 @@ const listeners = new Set();
 /** Tells the other tabs that somebody has signed in or out, or that the session has changed. */
 export const tell = () => tabs?.postMessage(account());
 
-/** Calls the listeners once this tab sees the cookie that the other one has written: the message may be faster. @param {string} uid @param {number} tries */
+/**
+ * Calls the listeners once this tab sees the cookie that the other one has written: the message may be faster.
+ * @param {string} uid @param {number} tries
+ */
 function deliver(uid, tries) {
   if (account() !== uid && tries > 0) setTimeout(deliver, 20, uid, tries - 1);
   else listeners.forEach((listener) => listener());

@@ -84,7 +84,8 @@ export function adoptLanguage(token) {
   if (locale && !/(?:^|; )locale=/.test(document.cookie)) storeLocale(locale);
 }
 
-document.getElementById("locale")?.addEventListener("change", (event) => setLanguage(/** @type {HTMLSelectElement} */ (event.target).value));
+document.getElementById("locale")?.addEventListener("change",
+  (event) => setLanguage(/** @type {HTMLSelectElement} */ (event.target).value));
 render(html`<${Navigation} />`, element("nav"));
 if (person()) import("./shortcuts.js").then(({ Shortcuts }) => render(html`<${Shortcuts} />`, element("shortcuts")));
 applyTheme();

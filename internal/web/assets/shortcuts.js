@@ -9,7 +9,8 @@ const pages = { i: "/inbox", m: "/mailbox", a: "/account" };
 const stored = "consign.shortcuts"; // in the browser's storage: "off"
 const pause = 1500; // milliseconds in which the second key must follow
 
-const typing = (/** @type {any} */ target) => target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || document.querySelector("dialog[open]");
+const typing = (/** @type {any} */ target) => target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+  || document.querySelector("dialog[open]");
 
 /** Focuses the search field of the page. Returns whether there is one. */
 function search() {
@@ -47,11 +48,15 @@ export function Shortcuts() {
     ${shown && html`<${List} on=${!off} onTurn=${turn} onClose=${() => setShown(false)} />`}`;
 }
 
-/** The dialog with the keys. Its checkbox is in its label: useId repeats the ids of <main>, which is another root. @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props */
+/**
+ * The dialog with the keys. Its checkbox is in its label: useId repeats the ids of <main>, which is another root.
+ * @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props
+ */
 function List({ on, onTurn, onClose }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => dialog.current?.showModal(), []);
-  const key = (/** @type {string[]} */ keys, /** @type {string} */ what) => html`<dt>${keys.map((k) => html`<kbd>${k}</kbd>`)}</dt><dd>${what}</dd>`;
+  const key = (/** @type {string[]} */ keys, /** @type {string} */
+    what) => html`<dt>${keys.map((k) => html`<kbd>${k}</kbd>`)}</dt><dd>${what}</dd>`;
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="keys">
     <h2 id="keys">${T("Keyboard shortcuts")}</h2>
     <dl class="keys">

@@ -1,6 +1,7 @@
 // The components of sign-in: password, second factor or recovery code, external providers. Several pages use them.
 
-import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef, useState } from "./ui.js";
+import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef,
+  useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { call, identity, keep, nextPath, withNext } from "./api.js";
 import { claims, lasts, session } from "./session.js";
@@ -16,9 +17,11 @@ export function Password({ label, hint = "", error = "", focus = false, ...rest 
     <label for=${id}>${label}</label>
     ${hint && html`<p class="hint" id=${`${id}h`}>${hint}</p>`}
     <div class="password">
-      <input ref=${input} id=${id} type=${open ? "text" : "password"} aria-describedby=${described} aria-invalid=${error ? "true" : undefined}
+      <input ref=${input} id=${id} type=${open ? "text" : "password"} aria-describedby=${described}
+        aria-invalid=${error ? "true" : undefined}
         required spellcheck="false" autocapitalize="none" ...${rest} />
-      <button type="button" class="button quiet" aria-pressed=${String(open)} onClick=${() => setOpen(!open)}>${open ? T("Hide") : T("Show")}</button>
+      <button type="button" class="button quiet" aria-pressed=${String(open)} onClick=${() => setOpen(!open)}>
+        ${open ? T("Hide") : T("Show")}</button>
     </div>
     ${error && html`<p class="wrong" id=${`${id}e`}>${error}</p>`}
   </div>`;
@@ -33,7 +36,8 @@ export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength
   error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
 /** Whether passkeys can be used: by this browser, and at this address. */
-export const hasPasskeys = typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === "function" && !/^[\d.]+$|:/.test(location.hostname);
+export const hasPasskeys = typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === "function"
+  && !/^[\d.]+$|:/.test(location.hostname);
 const passkeys = () => import("./passkeys.js");
 
 /** Returns the authenticator type of a code: six digits are a TOTP, anything else is a recovery code. @param {string} code */
@@ -41,7 +45,8 @@ const kindOf = (code) => (/^\d{6}$/.test(code) ? "totp" : "recovery");
 
 /**
  * Asks for the second factor.
- * @param {{email: string, token: string, onToken: (token: string) => Promise<void>}} props `token`: the mfa token; onToken receives the ID token
+ * @param {{email: string, token: string, onToken: (token: string) => Promise<void>}} props `token`: the mfa token; onToken receives the ID
+ *  token
  */
 export function SecondFactor({ email, token, onToken }) {
   const kinds = claims(token).authenticators ?? [];
@@ -79,7 +84,8 @@ function elsewhere(host, email) {
 
 /**
  * The complete sign-in.
- * @param {{email?: string, autofill?: boolean, onDone: () => unknown}} props onDone is called after the session began; `autofill`: offer passkeys
+ * @param {{email?: string, autofill?: boolean, onDone: () => unknown}} props onDone is called after the session began; `autofill`: offer
+ *  passkeys
  *   in the autofill of the address
  */
 export function SignIn({ email = "", autofill = false, onDone }) {
@@ -100,7 +106,8 @@ export function SignIn({ email = "", autofill = false, onDone }) {
   });
   useEffect(() => {
     if (!autofill || !hasPasskeys || pending) return undefined;
-    const loaded = passkeys().then((module) => module.autofill((token) => passkey.run(Promise.resolve(token)), (error) => passkey.run(Promise.reject(error))));
+    const loaded = passkeys().then((module) => module.autofill((token) => passkey.run(Promise.resolve(token)),
+      (error) => passkey.run(Promise.reject(error))));
     return () => { loaded.then((end) => end()); };
   }, [pending]);
   const sign = useAction(async (input) => {
@@ -117,14 +124,17 @@ export function SignIn({ email = "", autofill = false, onDone }) {
     return html`<${SecondFactor} email=${address.trim()} token=${pending} onToken=${begin} />
       <p class="row center"><${Button} kind="quiet" onClick=${() => setPending(null)}>${T("Back")}<//></p>`;
   }
-  return html`${!lasts && html`<${Notice} kind="bad">${T("Your browser does not let this page keep who is signed in. Allow cookies for it, and reload the page.")}<//>`}
+  return html`${!lasts && html`<${Notice} kind="bad">
+    ${T("Your browser does not let this page keep who is signed in. Allow cookies for it, and reload the page.")}<//>`}
   <${Form} onSend=${sign.run}>
-    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete=${autofill ? "username webauthn" : "username"} value=${address}
+    <${Field} label=${T("Email address")} name="email" type="email" required autocomplete=${autofill ? "username webauthn" : "username"}
+      value=${address}
       onInput=${(e) => setAddress(e.target.value)} />
     <${Password} label=${T("Password")} name="password" autocomplete="current-password" />
     <${Check} label=${T("Stay signed in on this device")} name="stay" onChange=${(e) => { stay.current = e.target.checked; }} />
     <${Problem} error=${sign.error} />
-    ${sign.error?.alternate && html`<p><a class="button" href=${elsewhere(sign.error.alternate, address)}>${F("Sign in at %s", new URL(sign.error.alternate).host)}</a></p>`}
+    ${sign.error?.alternate && html`<p><a class="button" href=${elsewhere(sign.error.alternate, address)}>
+      ${F("Sign in at %s", new URL(sign.error.alternate).host)}</a></p>`}
     <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Sign in")}<//>
   <//>
   ${hasPasskeys && html`<div class="stack tight">

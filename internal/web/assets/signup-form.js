@@ -8,7 +8,8 @@ import { members } from "./errors.js";
 import { NewPassword } from "./signin.js";
 
 /**
- * Asks for an account, then for a look into the mail. `next`: the path that the confirmation page opens afterwards, or "". `end`: what follows the form.
+ * Asks for an account, then for a look into the mail. `next`: the path that the confirmation page opens afterwards, or "". `end`: what
+ * follows the form.
  * @param {{address?: string, next?: string, title: any, lead?: any, end?: any}} props
  */
 export function SignUp({ address = "", next = "", title, lead = null, end = null }) {
@@ -16,7 +17,8 @@ export function SignUp({ address = "", next = "", title, lead = null, end = null
   const sign = useAction(async (input) => {
     const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
     const name = input.name.trim();
-    const json = { address: input.address.trim(), password: input.password, locale, ...(name ? { name } : {}), ...(timeZone ? { timeZone } : {}), ...(next ? { next } : {}) };
+    const json = { address: input.address.trim(), password: input.password, locale, ...(name ? { name } : {}),
+      ...(timeZone ? { timeZone } : {}), ...(next ? { next } : {}) };
     const { body } = await call("POST", `${identity}/signup`, { json });
     await keep(body.token, false);
     setSent(json.address);
@@ -28,7 +30,8 @@ export function SignUp({ address = "", next = "", title, lead = null, end = null
     ${lead ?? html`<p class="dim">${T("Use an address you can open: we’ll send a link to confirm it.")}</p>`}
     <${Form} onSend=${sign.run}>
       <${Field} label=${T("Your name")} name="name" optional maxlength="120" autocomplete="name" />
-      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress} defaultValue=${address} />
+      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress}
+        defaultValue=${address} />
       <${NewPassword} label=${T("Password")} name="password" refused=${wrong.password} />
       <${Problem} error=${sign.error} />
       <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Create an account")}<//>
@@ -72,7 +75,8 @@ function useConfirmed(path) {
 /** Says that the confirmation mail was sent, and goes on when the address is confirmed. @param {{address: string, next?: string}} props */
 export function Sent({ address, next = "" }) {
   useConfirmed(next || "/inbox");
-  const again = useAction(() => own("POST", `${identity}/profile/emails/${encodeURIComponent(address)}/verify`, next ? { json: { next } } : {}));
+  const again = useAction(() => own("POST", `${identity}/profile/emails/${encodeURIComponent(address)}/verify`,
+    next ? { json: { next } } : {}));
   const [asked, setAsked] = useState(false);
   return html`<div class="center">
     <span class="halo"><${Icon} name="mail" /></span>
@@ -89,11 +93,13 @@ export function Sent({ address, next = "" }) {
 const invitationKey = (path) => /^\/invitation\/([\w-]+)$/.exec(path)?.[1] ?? "";
 
 /**
- * Returns the address that an invitation was sent to, when `next` is the path of an invitation: undefined while it loads, "" when there is none.
+ * Returns the address that an invitation was sent to, when `next` is the path of an invitation: undefined while it loads, "" when there is
+ * none.
  * @param {string} next @returns {string | undefined}
  */
 export function useInvited(next) {
   const key = invitationKey(next);
-  const { value, error } = useLoaded(async () => (key ? (await call("GET", `${identity}/public/invitations/${key}`)).body.address ?? "" : ""));
+  const { value, error } = useLoaded(async () => (key ? (await call("GET", `${identity}/public/invitations/${key}`)).body.address ?? ""
+    : ""));
   return error ? "" : value;
 }

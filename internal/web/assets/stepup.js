@@ -16,7 +16,8 @@ const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICA
  */
 export function useStepUp(send = own) {
   const [asked, ask] = useState(/** @type {any} */ (null));
-  const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {}, accept = "application/json") => {
+  const stepUp = async (/** @type {string} */ method, /** @type {string} */ url, /** @type {Record<string, unknown>} */ json = {},
+    accept = "application/json") => {
     try {
       return await send(method, url, Object.keys(json).length > 0 ? { json, accept } : { accept });
     } catch (error) {
@@ -59,7 +60,8 @@ function StepUpDialog({ send: request, method, url, json, accept, refused, resol
     onClose();
   };
   /** Sends the proof of a passkey, with the password if it is typed already. */
-  const byPasskey = () => send.run({ password: /** @type {HTMLInputElement | null | undefined} */ (dialog.current?.querySelector("[name=password]"))?.value }, null, true);
+  const byPasskey = () => send.run(
+    { password: /** @type {HTMLInputElement | null | undefined} */ (dialog.current?.querySelector("[name=password]"))?.value }, null, true);
   const first = needsFactor(send.error) && send.error.code === IdentityCode.FACTOR_FIRST;
   return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm it’s you.")}>
     <p>${T("Please confirm it’s you.")}</p>

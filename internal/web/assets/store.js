@@ -78,7 +78,10 @@ export const lockRecord = (key) => new Promise((resolve) => {
 
 // ---- receipts
 
-/** Calls a function with the storage of this tab, unless the browser denies it. @template V @param {(tab: Storage) => V} work @returns {V | undefined} */
+/**
+ * Calls a function with the storage of this tab, unless the browser denies it.
+ * @template V @param {(tab: Storage) => V} work @returns {V | undefined}
+ */
 function inTab(work) {
   try {
     return work(sessionStorage);
@@ -96,7 +99,10 @@ const reloaded = () => {
   return /** @type {PerformanceNavigationTiming | undefined} */ (entry)?.type === "reload";
 };
 
-/** Returns the receipt that the page showed before it was reloaded. A new visit removes it. @param {Key} key @returns {any} undefined when there is none */
+/**
+ * Returns the receipt that the page showed before it was reloaded. A new visit removes it.
+ * @param {Key} key @returns {any} undefined when there is none
+ */
 export function readReceipt(key) {
   if (!reloaded()) removeReceipt(key);
   return inTab((tab) => JSON.parse(tab.getItem(receiptName(key)) ?? "null")) ?? undefined;

@@ -1,6 +1,7 @@
 // /t/{key}: unlocks a protected transfer, lists its files and downloads them.
 
-import { Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
+import { Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading, Unchecked, Unloaded, Waiting, html, show, useAction,
+  useEffect, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { F, T, exactly, left } from "./i18n.js";
 import { Failure, asAnybody, call, transfer } from "./api.js";
@@ -16,7 +17,8 @@ const key = location.pathname.split("/")[2];
 const at = /** @type {const} */ (`${transfer}/public/transfers/${key}`);
 
 show(() => {
-  const [state, setState] = useState(/** @type {{value?: TransferAPI["PublicTransfer"], token?: string, gone?: unknown, asks?: number}} */ ({}));
+  const [state, setState] = useState(
+    /** @type {{value?: TransferAPI["PublicTransfer"], token?: string, gone?: unknown, asks?: number}} */ ({}));
   const begin = useAction(async () => {
     const kept = readOpening(key);
     if (kept && await again(kept)) return;
@@ -38,7 +40,10 @@ show(() => {
     removeOpening(key);
     return false;
   }
-  /** Gets a download token, then the transfer. @param {{password?: string, code?: string}} proof @param {TransferAPI["PublicTransfer"]} [known] the transfer, if already read */
+  /**
+   * Gets a download token, then the transfer.
+   * @param {{password?: string, code?: string}} proof @param {TransferAPI["PublicTransfer"]} [known] the transfer, if already read
+   */
   async function unlock(proof, known) {
     const { body } = await asAnybody("POST", `${at}/access`, { json: proof });
     const value = known ?? (await call("GET", at, { token: body.token })).body;
@@ -69,7 +74,8 @@ show(() => {
 /** The link is unknown, or its transfer has ended: what to do next. */
 function Gone({ error }) {
   if (error.status !== 404) return html`<${Unloaded} title=${T("Files for you")} error=${error} />`;
-  return html`<${Expired} at=${at}><div class="narrow"><${Empty} drawing="gone" head=${html`<${StepHeading}>${T("These files are no longer here")}<//>`}
+  return html`<${Expired} at=${at}><div class="narrow"><${Empty} drawing="gone"
+    head=${html`<${StepHeading}>${T("These files are no longer here")}<//>`}
     sentence=${T("They expired, the sender took them back, or the link is incomplete.")} />
     <ul class="next card">
       <li>${T("Did you copy the link? Its end may be missing. Open it from the email again.")}</li>
@@ -139,13 +145,16 @@ function Opened({ value, token, onExpired, onGone }) {
   return html`<article class="reading card">
     <header class="from"><${Avatar} name=${senderOf(value)} />
       <p><span class="name">${F("Files from %s", senderOf(value))}</span> <${Unchecked} sender=${value.sender} />
-        <span class="dim block" title=${F("Available until %s", exactly(value.expiresAt))}><${Icon} name="clock" /> ${F("%s left", left(value.expiresAt))}</span></p>
+        <span class="dim block" title=${F("Available until %s", exactly(value.expiresAt))}><${Icon}
+          name="clock" /> ${F("%s left", left(value.expiresAt))}</span></p>
     </header>
     <h1>${value.subject || T("Files for you")}</h1>
     ${value.message && html`<blockquote><${Lines} text=${value.message} /></blockquote>`}
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
-    ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes} download=${download} read=${readPublic(key, token)} />`}
+    ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes}
+      download=${download} read=${readPublic(key, token)} />`}
     <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
-      ${value.type === "mailbox" && html` <a href="/inbox">${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
+      ${value.type === "mailbox" && html` <a href="/inbox">
+        ${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
   </article>`;
 }

@@ -12,30 +12,38 @@ export const kinds = () => ({ p2p: T("Sent to people"), drop: T("Link"), mailbox
 
 /** What the check for malware said of the worst file. @param {{of: string | null}} props */
 function Malware({ of }) {
-  const said = { scanning: T("Being checked for malware"), infected: T("Malware found"), partly: T("Checked only in part"), failed: T("The check for malware has not worked yet.") }[of ?? ""];
+  const said = { scanning: T("Being checked for malware"), infected: T("Malware found"), partly: T("Checked only in part"),
+    failed: T("The check for malware has not worked yet.") }[of ?? ""];
   return said ? html`<span class=${`badge ${of === "infected" ? "bad" : "warn"}`}>${said}</span>` : null;
 }
 
 /** The heads of the columns of `row`. */
 export const head = () => [T("Transfer"), T("From"), T("To"), T("Files"), T("State")];
 
-/** A transfer of a list as a row. @param {TransferAPI["OrganizationTransferList"]["transfers"][number] | AdminAPI["Transfers"]["transfers"][number]} t @param {unknown} link the cell of its time, as a link to it */
+/**
+ * A transfer of a list as a row.
+ * @param {TransferAPI["OrganizationTransferList"]["transfers"][number] | AdminAPI["Transfers"]["transfers"][number]} t
+ * @param {unknown} link the cell of its time, as a link to it
+ */
 export const row = (t, link) => html`<tr key=${t.uid}>
   <th scope="row">${link}<span class="hint block">${kinds()[t.type]}</span></th>
   <td class="break">${t.sender.email || t.sender.name}</td>
-  <td class="break">${t.recipient ?? T("Anyone with the link")}${t.recipients > 1 && html`<span class="hint block">${F("and %s more", count(t.recipients - 1))}</span>`}</td>
+  <td class="break">${t.recipient ?? T("Anyone with the link")}${t.recipients > 1
+    && html`<span class="hint block">${F("and %s more", count(t.recipients - 1))}</span>`}</td>
   <td>${N("%d file, %s", "%d files, %s", t.files, bytes(t.bytes))}</td>
   <td>${states()[t.state]} <${Malware} of=${t.malwareStatus} /></td></tr>`;
 
 /** Whether a transfer can be extended, and revoked. @param {TransferAPI["OrganizationTransfer"] | AdminAPI["TransferReport"]} t */
-export const may = (t) => ({ extend: !t.pinned && (t.state === "expired" ? Boolean(t.extendableUntil) : t.state !== "revoked"), revoke: !t.endedAt });
+export const may = (t) => ({ extend: !t.pinned && (t.state === "expired" ? Boolean(t.extendableUntil) : t.state !== "revoked"),
+  revoke: !t.endedAt });
 
 /**
  * A transfer with its recipients. `Person` shows a person: `uid`, null without an account, and the words.
  * @param {{of: TransferAPI["OrganizationTransfer"] | AdminAPI["TransferReport"], Person: (props: any) => any}} props
  */
 export function Report({ of: t, Person }) {
-  const protections = { none: T("The link is enough"), password: T("Password"), recipientAuthentication: T("A code sent to each recipient") };
+  const protections = { none: T("The link is enough"), password: T("Password"),
+    recipientAuthentication: T("A code sent to each recipient") };
   return html`<section class="card"><h2>${kinds()[t.type]}, ${when(t.createdAt)}</h2>
       <${Facts} of=${[
         ["UID", html`<code>${t.uid}</code>`], [T("State"), html`${states()[t.state]} <${Malware} of=${t.malwareStatus} />`],
@@ -43,7 +51,8 @@ export function Report({ of: t, Person }) {
         [T("Uses the volume of"), html`<${Person} uid=${t.owner.email && t.owner.uid}>${t.owner.email ?? t.owner.uid}<//>`],
         [T("Organization"), t.organization.name ?? t.organization.uid],
         [T("Files"), N("%d file, %s", "%d files, %s", t.files, bytes(t.bytes))], [T("Protection"), protections[t.protection]],
-        [T("Downloads by each recipient"), t.maxDownloads > 0 && count(t.maxDownloads)], [T("Downloads by all recipients together"), t.maxTotalDownloads > 0 && count(t.maxTotalDownloads)],
+        [T("Downloads by each recipient"), t.maxDownloads > 0 && count(t.maxDownloads)],
+          [T("Downloads by all recipients together"), t.maxTotalDownloads > 0 && count(t.maxTotalDownloads)],
         [T("First opened"), when(t.accessedAt)], [T("Available until"), t.pinned ? T("Kept by the recipient") : when(t.expiresAt)],
         [T("Can be extended until"), when(t.extendableUntil)], [T("Contents erased"), when(t.endedAt)],
       ]} />

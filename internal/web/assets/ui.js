@@ -140,11 +140,15 @@ export function useFocus(wanted = true) {
   return element;
 }
 
-/** The heading of a step that replaces another. It takes the focus, so that screen readers and the keyboard continue there. @param {Props} props */
+/**
+ * The heading of a step that replaces another. It takes the focus, so that screen readers and the keyboard continue there.
+ * @param {Props} props
+ */
 export const StepHeading = ({ children }) => html`<h1 ref=${useFocus()} tabindex="-1">${children}</h1>`;
 
 /** The mark of a sender whose address was not checked: anybody may have stated name and address. @param {Props} props */
-export const Unchecked = ({ sender }) => (sender?.verified === false ? html`<span class="badge warn">${T("address not checked")}</span>` : null);
+export const Unchecked = ({ sender }) => (sender?.verified === false ? html`<span class="badge warn">${T("address not checked")}</span>`
+  : null);
 
 /** Shown while something loads, or when that failed. @param {{error?: unknown}} props */
 export const Waiting = ({ error = null }) =>
@@ -172,7 +176,8 @@ export function useRefusal(name) {
 }
 
 /**
- * A labelled input. `as`: input, select or textarea. `error`: a sentence; without it, what the refused request of the form says of `name`. `focus`: takes the focus when it appears. An uncontrolled
+ * A labelled input. `as`: input, select or textarea. `error`: a sentence; without it, what the refused request of the form says of `name`.
+ * `focus`: takes the focus when it appears. An uncontrolled
  * input needs `defaultValue`: with `value`, rendering would undo what was typed.
  * @param {Props} props
  */
@@ -225,10 +230,12 @@ const ignore = (/** @type {Event} */ event) => event.preventDefault();
  * because a disabled button loses the focus.
  * @param {Props} props
  */
-export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "", onClick = undefined, ...rest }) {
+export function Button({ kind = "plain", busy = false, icon = "", children, disabled = false, type = "button", class: extra = "",
+  onClick = undefined, ...rest }) {
   const classes = `button ${kind} ${extra}`;
   const waits = busy ? "true" : undefined;
-  return html`<button type=${type} class=${classes} disabled=${disabled} aria-disabled=${waits} aria-busy=${waits} onClick=${busy ? ignore : onClick} ...${rest}>
+  return html`<button type=${type} class=${classes} disabled=${disabled} aria-disabled=${waits} aria-busy=${waits}
+    onClick=${busy ? ignore : onClick} ...${rest}>
     ${busy ? html`<span class="spinner" aria-hidden="true"></span>` : icon && html`<${Icon} name=${icon} />`}${children}
   </button>`;
 }

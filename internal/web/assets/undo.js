@@ -25,7 +25,8 @@ show(() => {
     <h1>${T("This wasn’t me")}</h1>
     <p>${T("Did someone else change your account or sign in to it? This signs out every device and undoes the change and everything after it. Then you choose a new password.")}</p>
     <${Problem} error=${undo.error} />
-    ${undo.error?.status === 404 && html`<p>${T("You can still choose a new password. It signs out all other devices.")} <a href="/reset">${T("Choose a new password")}</a></p>`}
+    ${undo.error?.status === 404 && html`<p>${T("You can still choose a new password. It signs out all other devices.")} <a href="/reset">
+      ${T("Choose a new password")}</a></p>`}
     <${Button} kind="primary" busy=${undo.busy} onClick=${() => undo.run()}>${T("Sign out everywhere and undo the change")}<//>
   </div>`;
 });

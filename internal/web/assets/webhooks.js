@@ -1,4 +1,5 @@
-// /account and /organization: webhooks and export targets: making one (the secret of a webhook is shown once), testing, pausing and deleting it,
+// /account and /organization: webhooks and export targets: making one (the secret of a webhook is shown once), testing, pausing and
+// deleting it,
 // and the log of its deliveries.
 
 import { Ask, Button, Check, Copy, Field, Form, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
@@ -49,7 +50,8 @@ export function Webhooks({ organization = "" }) {
       <p><code class="sum break">${secret}</code></p>
       <${Copy} text=${secret} label=${T("Copy the secret")} /><//>`}
     ${!value && html`<${Waiting} error=${error} />`}
-    ${value && value.length > 0 && html`<ul class="list rows">${value.map((w) => html`<${Row} key=${w.uid} hook=${w} onDone=${done} />`)}</ul>`}
+    ${value && value.length > 0 && html`<ul class="list rows">
+      ${value.map((w) => html`<${Row} key=${w.uid} hook=${w} onDone=${done} />`)}</ul>`}
     ${making === "hook" && html`<${Make} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
     ${making === "target" && html`<${MakeTarget} organization=${organization} onDone=${done} onCancel=${() => setMaking("")} />`}
     ${!making && html`<div class="row"><${Button} onClick=${() => { setSecret(""); setMaking("hook"); }}>${T("Create a webhook")}<//>
@@ -119,7 +121,8 @@ function Log({ url, log, onChange }) {
     ${log.length === 0 && html`<p class="dim">${T("Nothing was sent yet.")}</p>`}
     <ul class="list rows">${log.map((d) => html`<li key=${d.uid} class="row between">
       <span>${sentenceOf(d.kind)}
-        <span class="hint block">${states()[d.state]}${d.status !== null && ` · HTTP ${d.status}`}${d.status === null && d.reason && ` · ${d.reason}`}${d.duration !== null && ` · ${d.duration} ms`} · ${since(d.createdTimestamp, now())}</span>
+        <span class="hint block">${states()[d.state]}${d.status !== null && ` · HTTP ${d.status}`}${d.status === null && d.reason
+          && ` · ${d.reason}`}${d.duration !== null && ` · ${d.duration} ms`} · ${since(d.createdTimestamp, now())}</span>
         ${d.answer && html`<code class="hint block break">${d.answer}</code>`}</span>
       ${d.state !== "pending" && html`<${Button} busy=${again.busy} onClick=${() => again.run(d.uid)}>${T("Send again")}<//>`}
     </li>`)}</ul>
@@ -131,7 +134,8 @@ function Log({ url, log, onChange }) {
 function Make({ organization, onDone, onCancel }) {
   const [chosen, choose] = useState(["TRANSFER_RECEIVED"]);
   const make = useAction(async ({ url }) => {
-    onDone((await own("POST", `${identity}/webhooks`, { json: { url: url.trim(), events: chosen, ...(organization ? { organization } : {}) } })).body);
+    onDone((await own("POST", `${identity}/webhooks`,
+      { json: { url: url.trim(), events: chosen, ...(organization ? { organization } : {}) } })).body);
   });
   const turn = (/** @type {string} */ kind, /** @type {boolean} */ on) => choose(on ? [...chosen, kind] : chosen.filter((k) => k !== kind));
   return html`<${Form} onSend=${make.run} refused=${make.error}>
@@ -140,7 +144,8 @@ function Make({ organization, onDone, onCancel }) {
       ${kinds().map(([kind, sentence]) => html`<${Check} key=${kind} label=${sentence} checked=${chosen.includes(kind)}
         onChange=${(/** @type {any} */ e) => turn(kind, e.target.checked)} />`)}</fieldset>
     <${Problem} error=${make.error} />
-    <div class="row"><${Button} type="submit" kind="primary" busy=${make.busy} disabled=${chosen.length === 0}>${T("Create the webhook")}<//>
+    <div class="row"><${Button} type="submit" kind="primary" busy=${make.busy} disabled=${chosen.length === 0}>
+      ${T("Create the webhook")}<//>
       <${Button} onClick=${onCancel}>${T("Cancel")}<//></div>
   <//>`;
 }
@@ -159,9 +164,11 @@ function MakeTarget({ organization, onDone, onCancel }) {
     : T("Each transfer that arrives is copied to a place of yours. Transfers with a password or a download limit aren’t.")}</p>
     <${Field} label=${T("Copy to")} as="select" onChange=${(/** @type {any} */ e) => choose(e.target.value)} focus>
       ${targets().map(([value, name]) => html`<option value=${value} selected=${value === kind}>${name}</option>`)}<//>
-    <${Field} label=${T("Address")} hint=${targets().find(([value]) => value === kind)?.[2]} name="url" type="url" required maxlength="500" />
+    <${Field} label=${T("Address")} hint=${targets().find(([value]) => value === kind)?.[2]} name="url" type="url" required
+      maxlength="500" />
     <${Field} label=${kind === "s3" ? T("Access key") : T("User name")} name="user" autocomplete="off" required maxlength="200" />
-    <${Field} label=${kind === "s3" ? T("Secret key") : T("Password")} name="password" type="password" autocomplete="off" required maxlength="200" />
+    <${Field} label=${kind === "s3" ? T("Secret key") : T("Password")} name="password" type="password" autocomplete="off" required
+      maxlength="200" />
     <${Problem} error=${make.error} />
     <div class="row"><${Button} type="submit" kind="primary" busy=${make.busy}>${T("Create the export target")}<//>
       <${Button} onClick=${onCancel}>${T("Cancel")}<//></div>

@@ -15,7 +15,8 @@ import (
 )
 
 // webhookSendBucket bounds the messages that one person causes by hand: tests, and deliveries that are sent again.
-var webhookSendBucket = ratelimit.Bucket{Name: "webhook-send", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByPerson, Essential: true}
+var webhookSendBucket = ratelimit.Bucket{Name: "webhook-send", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}, By: ratelimit.ByPerson,
+	Essential: true}
 
 // Routes returns the routes of webhooks and the log of their deliveries (contract 3.26), relative to the base path of the identity API.
 func (h *Handler) Routes() []httpapi.Route {
@@ -78,7 +79,8 @@ type webhooksResponse struct {
 
 func webhookFrom(w webhook.Webhook) webhookResponse {
 	out := webhookResponse{
-		UID: w.UID, Kind: w.Kind, URL: w.URL, User: orNull(w.Username), Events: w.Events, Active: w.Active, DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
+		UID: w.UID, Kind: w.Kind, URL: w.URL, User: orNull(w.Username), Events: w.Events, Active: w.Active,
+		DisabledReason: orNull(w.DisabledReason), Created: httpapi.Time(w.CreatedAt),
 		Failing: (*httpapi.Time)(w.FailingSince), Previous: (*httpapi.Time)(w.PreviousUntil),
 	}
 	if !w.Organization.IsZero() {
@@ -136,7 +138,8 @@ func (h *Handler) createWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.Created(w, h.hosts.URL(httpapi.Client(r.Context()).Host.Name, h.base+"/webhooks/"+hook.UID.String()), webhookSecretResponse{webhookFrom(hook), secret})
+	return httpapi.Created(w, h.hosts.URL(httpapi.Client(r.Context()).Host.Name, h.base+"/webhooks/"+hook.UID.String()),
+		webhookSecretResponse{webhookFrom(hook), secret})
 }
 
 // listWebhooks handles GET /webhooks.

@@ -42,7 +42,8 @@ func (s *Store) RequeueDelivery(ctx context.Context, w id.Webhook, uid id.Messag
 	return database.One[webhook.Delivery](ctx, s.q, "queue delivery again", webhook.ErrDeliveryNotFound, `
 		WITH queued AS (
 			UPDATE webhook.deliveries SET state = 'pending', attempts = CASE WHEN state = 'pending' THEN attempts ELSE 0 END, reason = NULL,
-			       next_attempt_at = CASE WHEN state = 'pending' AND last_attempt_at > $3::timestamptz - interval '15 seconds' THEN next_attempt_at ELSE $3 END
+			       next_attempt_at = CASE WHEN state = 'pending' AND last_attempt_at > $3::timestamptz - interval '15 seconds'
+				THEN next_attempt_at ELSE $3 END
 			WHERE webhook = $1 AND uid = $2
 			RETURNING `+deliveryColumns+`
 		), woken AS (SELECT pg_notify($4, ''))
@@ -93,7 +94,8 @@ func (s *Store) ClaimDeliveries(ctx context.Context, l DeliveryLoad, now, lease 
 			ORDER BY d.next_attempt_at LIMIT 500
 		), ranked AS (
 			SELECT uid, next_attempt_at, slow, of_webhook, of_host,
-			       row_number() OVER (PARTITION BY webhook ORDER BY next_attempt_at) AS w, row_number() OVER (PARTITION BY host ORDER BY next_attempt_at) AS h,
+			       row_number() OVER (PARTITION BY webhook ORDER BY next_attempt_at) AS w, row_number() OVER (PARTITION BY host
+				ORDER BY next_attempt_at) AS h,
 			       row_number() OVER (PARTITION BY slow ORDER BY next_attempt_at) AS s
 			FROM candidates
 		), chosen AS (
@@ -104,7 +106,8 @@ func (s *Store) ClaimDeliveries(ctx context.Context, l DeliveryLoad, now, lease 
 		UPDATE webhook.deliveries d SET attempts = d.attempts + 1, last_attempt_at = $1, next_attempt_at = $2
 		FROM chosen c, webhook.webhooks w
 		WHERE d.uid = c.uid AND w.uid = d.webhook
-		RETURNING d.uid, d.event, d.kind, d.subject, d.state, d.attempts, d.created_at, d.next_attempt_at, d.last_attempt_at, d.status, d.duration_ms,
+		RETURNING d.uid, d.event, d.kind, d.subject, d.state, d.attempts, d.created_at, d.next_attempt_at, d.last_attempt_at, d.status,
+			d.duration_ms,
 		          d.answer, d.reason, d.receivers, w.uid AS webhook, w.kind AS receiver, w.url, w.host, w.secret,
 		          CASE WHEN w.previous_until > $1 THEN w.previous_secret END AS previous_secret, w.failing_since,
 		          coalesce(w.username, '') AS username, w.organization IS NOT NULL AS of_organization`,
@@ -127,14 +130,16 @@ type DeliveryOutcome struct {
 func (s *Store) SettleDelivery(ctx context.Context, d DueDelivery, o DeliveryOutcome, now time.Time) (failing *time.Time, err error) {
 	return database.Scalar[*time.Time](ctx, s.q, "settle delivery", nil, `
 		WITH settled AS (
-			UPDATE webhook.deliveries SET state = $3, status = nullif($4, 0), duration_ms = $5, answer = $6, reason = nullif($7, ''), next_attempt_at = $8
+			UPDATE webhook.deliveries SET state = $3, status = nullif($4, 0), duration_ms = $5, answer = $6, reason = nullif($7, ''),
+				next_attempt_at = $8
 			WHERE uid = $1 AND attempts = $2 AND state = 'pending' RETURNING webhook, kind
 		), changed AS (
 			UPDATE webhook.webhooks w SET failing_since = CASE WHEN $7 <> '' THEN coalesce(w.failing_since, $9) END
 			FROM settled t WHERE w.uid = t.webhook AND ($10 OR $7 = '') AND (w.failing_since IS NULL) = ($7 <> '')
 			RETURNING w.failing_since
 		)
-		SELECT coalesce((SELECT failing_since FROM changed), CASE WHEN $7 <> '' THEN (SELECT w.failing_since FROM webhook.webhooks w WHERE w.uid = $11) END)`,
+		SELECT coalesce((SELECT failing_since FROM changed), CASE WHEN $7 <> '' THEN (SELECT w.failing_since FROM webhook.webhooks w
+			WHERE w.uid = $11) END)`,
 		d.UID, d.Attempts, o.State, o.Status, o.DurationMs, o.Answer, o.Reason, o.Next, now, o.Blames, d.Webhook)
 }
 

@@ -22,7 +22,8 @@ func (s *Store) InsertWebhook(ctx context.Context, w NewWebhook) error {
 	_, err := database.Exec(ctx, s.q, "store webhook", `
 		INSERT INTO webhook.webhooks (uid, person, organization, creator, kind, url, host, events, secret, active, created_at, username)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''))`,
-		w.UID, database.Null(w.Person), database.Null(w.Organization), w.Creator, w.Kind, w.URL, w.Host, w.Events, w.Secret, w.Active, w.CreatedAt, w.Username)
+		w.UID, database.Null(w.Person), database.Null(w.Organization), w.Creator, w.Kind, w.URL, w.Host, w.Events, w.Secret, w.Active,
+		w.CreatedAt, w.Username)
 	return err
 }
 
@@ -96,7 +97,8 @@ func (s *Store) DisableWebhook(ctx context.Context, uid id.Webhook, reason strin
 		WITH disabled AS (
 			UPDATE webhook.webhooks SET active = false, disabled_reason = $2 WHERE uid = $1 AND active RETURNING uid
 		), dead AS (
-			UPDATE webhook.deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM disabled w WHERE d.webhook = w.uid AND d.state = 'pending'
+			UPDATE webhook.deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM disabled w WHERE d.webhook = w.uid
+				AND d.state = 'pending'
 		)
 		SELECT uid FROM disabled`, uid, reason, webhook.ReasonDisabled)
 	return n > 0, err
@@ -104,13 +106,16 @@ func (s *Store) DisableWebhook(ctx context.Context, uid id.Webhook, reason strin
 
 // PauseTargets makes the export targets inactive that a person has or has made, in the transaction of the change that is the reason.
 // With an organization, only the targets of that one. It returns their hosts.
-func (s *Store) PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization, reason string) (hosts []string, err error) {
+func (s *Store) PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization,
+	reason string) (hosts []string, err error) {
 	return database.Scalars[string](ctx, tx, "pause export targets", `
 		WITH paused AS (
 			UPDATE webhook.webhooks SET active = false, disabled_reason = $2
-			WHERE (person = $1 AND $4::uuid IS NULL OR creator = $1 AND ($4 IS NULL OR organization = $4)) AND kind <> 'url' AND active RETURNING uid, host
+			WHERE (person = $1 AND $4::uuid IS NULL OR creator = $1 AND ($4 IS NULL OR organization = $4)) AND kind <> 'url' AND active
+				RETURNING uid, host
 		), dead AS (
-			UPDATE webhook.deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM paused w WHERE d.webhook = w.uid AND d.state = 'pending'
+			UPDATE webhook.deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM paused w WHERE d.webhook = w.uid
+				AND d.state = 'pending'
 		)
 		SELECT host FROM paused ORDER BY host`, p, reason, webhook.ReasonDisabled, database.Null(o))
 }
@@ -146,6 +151,7 @@ func (s *Store) SealedWebhooks(ctx context.Context, after id.Webhook, limit int)
 // ReplaceSealedWebhook stores the secrets of a webhook, unless they were changed since they were read.
 func (s *Store) ReplaceSealedWebhook(ctx context.Context, read, sealed SealedWebhook) error {
 	_, err := database.Exec(ctx, s.q, "reseal secrets of webhook",
-		`UPDATE webhook.webhooks SET secret = $3, previous_secret = $4 WHERE uid = $1 AND secret = $2`, read.UID, read.Secret, sealed.Secret, sealed.PreviousSecret)
+		`UPDATE webhook.webhooks SET secret = $3, previous_secret = $4 WHERE uid = $1 AND secret = $2`, read.UID, read.Secret, sealed.Secret,
+		sealed.PreviousSecret)
 	return err
 }

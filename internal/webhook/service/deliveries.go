@@ -172,7 +172,8 @@ func (s *Service) deliver(ctx context.Context, d postgres.DueDelivery) {
 		err = s.settleDelivery(settle, d, r)
 	}
 	if err != nil { // the lease ends, and it is sent again
-		s.Log.WarnContext(settle, "a delivery to a webhook failed", slog.String("webhook", d.Webhook.String()), slog.String("delivery", d.UID.String()), slog.Any("error", err))
+		s.Log.WarnContext(settle, "a delivery to a webhook failed", slog.String("webhook", d.Webhook.String()),
+			slog.String("delivery", d.UID.String()), slog.Any("error", err))
 	}
 }
 
@@ -216,9 +217,11 @@ func (s *Service) message(d postgres.DueDelivery) (outbound.Message, error) {
 // for webhook.FailingTime.
 func (s *Service) settleDelivery(ctx context.Context, d postgres.DueDelivery, r outbound.Result) error {
 	now := s.Now()
-	refused := r.Reason == webhook.ReasonEnded || r.Reason == webhook.ReasonProtected || r.Reason == webhook.ReasonPersonal // not by the receiver
+	// not by the receiver
+	refused := r.Reason == webhook.ReasonEnded || r.Reason == webhook.ReasonProtected || r.Reason == webhook.ReasonPersonal
 	o := postgres.DeliveryOutcome{
-		State: webhook.DeliveryDelivered, Status: r.Status, DurationMs: int(r.Duration.Milliseconds()), Answer: r.Answer, Reason: r.Reason, Next: now,
+		State: webhook.DeliveryDelivered, Status: r.Status, DurationMs: int(r.Duration.Milliseconds()), Answer: r.Answer, Reason: r.Reason,
+		Next:   now,
 		Blames: d.Kind != webhook.Ping && !refused, // a test says nothing about the webhook
 	}
 	count := &s.outcomes.delivered
@@ -280,8 +283,9 @@ func (s *Service) mailDisabled(ctx context.Context, tx *postgres.Store, w webhoo
 		page = "/organization"
 	}
 	_, err = s.Mailer.Queue(ctx, tx.Tx(), mail.Message{
-		Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.WebhookDisabled, Reference: to.Person.String(),
-		Data: map[string]any{"host": hostOf(w.URL), "gone": reason == webhook.DisabledGone, "link": s.Hosts.URL(to.Host, page)},
+		Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.WebhookDisabled,
+		Reference: to.Person.String(),
+		Data:      map[string]any{"host": hostOf(w.URL), "gone": reason == webhook.DisabledGone, "link": s.Hosts.URL(to.Host, page)},
 	})
 	return err
 }

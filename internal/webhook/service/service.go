@@ -2,8 +2,8 @@
 //
 // # Locks
 //
-// A transaction takes the locks of identity (Accounts.LockOwner: an organization, then the caller) before rows of webhooks, and these before
-// rows of deliveries.
+// A transaction takes the locks of identity (Accounts.LockOwner: an organization, then the caller) before rows of webhooks, and these
+// before rows of deliveries.
 package service
 
 import (
@@ -73,7 +73,8 @@ const TidyJob = "identity-webhooks"
 // New returns a Service. It registers the service's jobs, so call it before the runner runs.
 func New(o Options) *Service {
 	s := &Service{
-		Options: o, box: o.Sealer.Box("webhook"), messages: newQueue(messagePlaces), copies: newQueue(copyPlaces), settling: make(chan struct{}, settleAtATime),
+		Options: o, box: o.Sealer.Box("webhook"), messages: newQueue(messagePlaces), copies: newQueue(copyPlaces),
+		settling: make(chan struct{}, settleAtATime),
 	}
 	o.Jobs.Every(TidyJob, time.Minute, s.Tidy)
 	return s

@@ -85,7 +85,8 @@ func (s *Service) renewCopy(ctx context.Context, cancel context.CancelCauseFunc,
 }
 
 // settleExport stores the outcome of an attempt to copy, with an audit entry of what has left the installation.
-func (s *Service) settleExport(ctx context.Context, d postgres.DueDelivery, o postgres.DeliveryOutcome, now time.Time) (failing *time.Time, err error) {
+func (s *Service) settleExport(ctx context.Context, d postgres.DueDelivery, o postgres.DeliveryOutcome,
+	now time.Time) (failing *time.Time, err error) {
 	err = s.Store.InTx(ctx, func(tx *postgres.Store) error {
 		if o.Reason == webhook.ReasonPersonal {
 			return tx.DeleteDelivery(ctx, d)

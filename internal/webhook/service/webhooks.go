@@ -88,7 +88,8 @@ func (s *Service) checkTarget(in *Settings) (host string, err error) {
 // allowTarget checks that the caller may make or change an export target: it takes files out of the installation, so it is a sensitive
 // change, and no API token may do it. use consumes the proof and mails the caller, in the transaction of the change.
 // Errors: token.ErrNoScope, those of Accounts.StepUp.
-func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host string, proof token.Proof) (use func(context.Context, database.Tx) error, err error) {
+func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host string,
+	proof token.Proof) (use func(context.Context, database.Tx) error, err error) {
 	if caller.Kind == token.KindAPI {
 		return nil, token.ErrNoScope.With("Authorization: API tokens cannot make or change export targets")
 	}
@@ -105,7 +106,8 @@ func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host str
 // which an export target does not have.
 // Errors: fault.ErrInvalid, webhook.ErrTooMany, those of Accounts.LockOwner, those of Accounts.LockOwner and, for an export target, of
 // allowTarget.
-func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.Organization, in Settings, proof token.Proof) (webhook.Webhook, string, error) {
+func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.Organization, in Settings,
+	proof token.Proof) (webhook.Webhook, string, error) {
 	host, err := s.checkWebhook(&in)
 	if err != nil {
 		return webhook.Webhook{}, "", err
@@ -123,7 +125,8 @@ func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.O
 		sealed, secret, user = *in.Password, "", *in.User
 	}
 	w := webhook.Webhook{
-		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, Kind: in.kind, URL: in.URL, Username: user, Events: in.Events, Active: in.Active, CreatedAt: s.Now(),
+		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, Kind: in.kind, URL: in.URL, Username: user, Events: in.Events,
+		Active: in.Active, CreatedAt: s.Now(),
 	}
 	most := webhook.MaxOfPerson
 	if !o.IsZero() {
@@ -143,7 +146,8 @@ func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.O
 		if err := use(ctx, tx.Tx()); err != nil {
 			return err
 		}
-		err = tx.InsertWebhook(ctx, postgres.NewWebhook{Webhook: w, Creator: caller.Person, Host: host, Secret: s.box.Seal([]byte(sealed), w.UID.UUID[:])})
+		err = tx.InsertWebhook(ctx, postgres.NewWebhook{Webhook: w, Creator: caller.Person, Host: host,
+			Secret: s.box.Seal([]byte(sealed), w.UID.UUID[:])})
 		if err != nil {
 			return err
 		}
@@ -195,7 +199,8 @@ func (s *Service) managed(ctx context.Context, store *postgres.Store, caller tok
 
 // PutWebhook changes a webhook. Activating one forgets its failures. What waits for one that is made inactive is given up.
 // Errors: fault.ErrInvalid, webhook.ErrNotFound; for an export target those of allowTarget.
-func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.Webhook, in Settings, proof token.Proof) (w webhook.Webhook, err error) {
+func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.Webhook, in Settings,
+	proof token.Proof) (w webhook.Webhook, err error) {
 	host, invalid := s.checkWebhook(&in)
 	before, err := s.managed(ctx, s.Store, caller, uid)
 	if err != nil {

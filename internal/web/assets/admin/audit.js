@@ -7,8 +7,10 @@ import { Choice, Listed, Nothing, Table, periods } from "../lists.js";
 import { ask, showConsole, useList } from "./console.js";
 
 /** What actions begin with, and names for it. @type {() => [string, string][]} */
-const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["person.", T("Accounts")], ["organization.", T("Organization")], ["member.", T("Members")],
-  ["mailbox.", T("Mailboxes")], ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")], ["console.", T("Console")], ["operator.", T("Operators")]];
+const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["person.", T("Accounts")], ["organization.", T("Organization")],
+  ["member.", T("Members")],
+  ["mailbox.", T("Mailboxes")], ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")],
+    ["console.", T("Console")], ["operator.", T("Operators")]];
 
 showConsole("audit", () => {
   const [action, setAction] = useState("");
@@ -37,7 +39,8 @@ showConsole("audit", () => {
     <${Problem} error=${save.error} />
     <div class="row">
       <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>
-      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>${T("Download as lines of JSON")}<//>
+      <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("jsonl", "application/x-ndjson")}>
+        ${T("Download as lines of JSON")}<//>
     </div>
   </section>`;
 });
@@ -50,7 +53,8 @@ function Entries({ list }) {
   const row = (/** @type {AdminAPI["AuditEntry"]} */ e) => html`<tr key=${e.id}>
     <th scope="row"><code>${e.action}</code><span class="hint block">${when(e.at)}</span></th>
     <td><${Person} of=${e.actor} />${e.address && html`<span class="hint block">${e.address}</span>`}</td>
-    <td>${e.target && e.target.uid !== e.actor?.uid && html`<${Person} of=${e.target} />`}<span class="hint block break">${e.object}</span></td>
+    <td>${e.target && e.target.uid !== e.actor?.uid && html`<${Person} of=${e.target} />`}<span class="hint block break">
+      ${e.object}</span></td>
     <td class="said"><code>${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code></td>
   </tr>`;
   return html`<${Problem} error=${list.error} />

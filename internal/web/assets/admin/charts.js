@@ -6,7 +6,10 @@ import { Chart } from "../chart.js";
 import { Nothing } from "../lists.js";
 import { ask, showConsole, useLive } from "./console.js";
 
-/** Titles of the charts, and their series as [member, name, format]. @type {() => [string, [string, string, (value: number) => string][]][]} */
+/**
+ * Titles of the charts, and their series as [member, name, format].
+ * @type {() => [string, [string, string, (value: number) => string][]][]}
+ */
 const charts = () => [
   [T("Requests"), [["requests", T("Requests"), count], ["errors", T("Errors of the server"), count]]],
   [T("Uploads and downloads"), [["uploads", T("Uploads"), count], ["downloads", T("Downloads"), count]]],
@@ -34,12 +37,17 @@ export function grid({ from, until, seconds, samples }) {
 showConsole("charts", () => {
   const [period, setPeriod] = useState("24h");
   const { value, error } = useLive(async () => ({ period, ...(await ask("GET", `/samples?period=${period}`)).body }), [period]);
-  const choice = (/** @type {string} */ name, /** @type {string} */ label) => html`<${Button} class="small" aria-pressed=${String(period === name)} kind=${period === name ? "primary" : "plain"} onClick=${() => setPeriod(name)}>${label}<//>`;
+  const choice = (/** @type {string} */ name, /** @type {string} */
+    label) => html`<${Button} class="small" aria-pressed=${String(period === name)} kind=${period === name ? "primary" : "plain"}
+      onClick=${() => setPeriod(name)}>${label}<//>`;
   const { times, values } = value ? grid(value) : { times: [], values: () => [] };
-  return html`<div class="row" role="group" aria-label=${T("Time")}>${choice("24h", T("Last 24 hours"))}${choice("30d", T("Last 30 days"))}</div>
+  return html`<div class="row" role="group" aria-label=${T("Time")}>
+    ${choice("24h", T("Last 24 hours"))}${choice("30d", T("Last 30 days"))}</div>
     ${!value ? html`<${Waiting} error=${error} />` : html`<${Problem} error=${error} />
     <p class="hint above">${T("Of all servers. A gap is a time in which none ran. Uploads and downloads are requests; a file can take several.")}</p>
-    ${value.samples.length === 0 ? html`<${Nothing} sentence=${T("There are no values of this time yet. The first ones come a few minutes after the start.")} />`
-    : html`<div class="charts">${charts().map(([title, series]) => html`<${Chart} key=${title} title=${title} times=${times} until=${value.until}
+    ${value.samples.length === 0 ? html`<${Nothing}
+      sentence=${T("There are no values of this time yet. The first ones come a few minutes after the start.")} />`
+    : html`<div class="charts">${charts().map(([title,
+      series]) => html`<${Chart} key=${title} title=${title} times=${times} until=${value.until}
       series=${series.map(([member, name, format]) => ({ name, format, values: values(member) }))} />`)}</div>`}`}`;
 });

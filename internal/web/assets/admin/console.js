@@ -34,7 +34,8 @@ let renewed = { token: "", until: 0 };
 
 /** Sends a request as the operator. Reading needs nothing else; changes use `useChange`. @type {import("../../calls").Ask} */
 export const ask = async (method, path, ...rest) => {
-  const send = /** @type {(send: any, more?: object) => Promise<any>} */ ((send, more) => send(method, admin + path, { ...rest[0], ...more }));
+  const send = /** @type {(send: any, more?: object) => Promise<any>} */ ((send,
+    more) => send(method, admin + path, { ...rest[0], ...more }));
   if (renewed.until > now()) {
     try {
       return await send(call, { token: renewed.token });
@@ -89,11 +90,13 @@ export function useLive(load, inputs = []) {
  * @template {string} P @template {import("../../calls").ListName<`/admin/v1${P}`>} K
  * @param {P} path with a query @param {K} member
  */
-export const useList = (path, member) => useAnyList((method, url) => ask(method, /** @type {string} */ (url.slice(admin.length))), /** @type {const} */ (`${admin}${path}`), member);
+export const useList = (path, member) => useAnyList((method,
+  url) => ask(method, /** @type {string} */ (url.slice(admin.length))), /** @type {const} */ (`${admin}${path}`), member);
 
 /** Names and icons of the states of a part. @type {Record<string, () => [string, string]>} */
 const states = {
-  ok: () => ["check", T("works")], warning: () => ["alert", T("needs attention")], failed: () => ["alert", T("does not work")], off: () => ["pause", T("not set up")],
+  ok: () => ["check", T("works")], warning: () => ["alert", T("needs attention")], failed: () => ["alert", T("does not work")],
+    off: () => ["pause", T("not set up")],
 };
 
 /** The state of a part, as an icon and words. @param {{of: string}} props */
@@ -106,7 +109,8 @@ export function State({ of }) {
 export function showConsole(name, Page) {
   showOwn(() => {
     const { value, error } = useLoaded(async () => (await ask("GET", "/session")).body);
-    const link = (/** @type {[string, string]} */ [path, label]) => html`<a href=${path ? `/admin/${path}` : "/admin"} aria-current=${path === name ? "page" : undefined}>${label}</a>`;
+    const link = (/** @type {[string, string]} */ [path,
+      label]) => html`<a href=${path ? `/admin/${path}` : "/admin"} aria-current=${path === name ? "page" : undefined}>${label}</a>`;
     const title = pages().find(([path]) => path === name)?.[1];
     if (error) return html`<h1>${title}</h1><${Refused} error=${error} />`;
     if (!value) return html`<${Waiting} />`;
@@ -118,7 +122,8 @@ export function showConsole(name, Page) {
 
 /** Why the console is refused, and what to do. These sentences are here because every page loads errors.js. @param {{error: any}} props */
 function Refused({ error }) {
-  if (error.code === TokenCode.NOT_OPERATOR) return html`<${Notice} kind="bad">${T("This page is for the operators of this installation.")}<//>`;
+  if (error.code === TokenCode.NOT_OPERATOR) return html`<${Notice} kind="bad">
+    ${T("This page is for the operators of this installation.")}<//>`;
   if (error.code !== TokenCode.OPERATOR_FACTOR) return html`<${Problem} error=${error} />`;
   return html`<${Notice} kind="bad">${T("Operators need a second factor. Set one up on the account page, then sign in with it.")}<//>
     <p><a class="button" href="/account">${T("Account")}</a></p>`;

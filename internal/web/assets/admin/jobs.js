@@ -15,7 +15,8 @@ showConsole("jobs", () => {
   const [state, setState] = useState("");
   const list = useList(`/jobs?${new URLSearchParams(state ? { state } : {})}`, "jobs");
   return html`<section class="card stack">
-    <div class="filters"><${Choice} label=${T("State")} value=${state} onChange=${setState} choices=${[["", T("All")], ...Object.entries(states())]} /></div>
+    <div class="filters"><${Choice} label=${T("State")} value=${state} onChange=${setState}
+      choices=${[["", T("All")], ...Object.entries(states())]} /></div>
     <${Jobs} list=${list} />
   </section>`;
 });
@@ -37,15 +38,18 @@ function Jobs({ list }) {
     <td>${when(j.finished ?? j.scheduled)}</td>
     <td class="said">${j.lastError ? html`<code>${j.lastError}</code>` : "–"}</td>
     <td><div class="row tight">
-      ${j.state !== "running" && html`<${Button} class="small" icon="retry" busy=${act.busy} onClick=${() => act.run(j.id, "retry")}>${T("Run now")}<//>`}
+      ${j.state !== "running" && html`<${Button} class="small" icon="retry" busy=${act.busy} onClick=${() => act.run(j.id, "retry")}>
+        ${T("Run now")}<//>`}
       ${!ended(j) && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => ask(j.id)}>${T("End")}<//>`}
     </div></td>
   </tr>`;
   return html`<${Problem} error=${list.error ?? act.error} />
     ${list.items.length === 0 ? html`<${Nothing} sentence=${T("No jobs here.")} />`
-    : html`<${Table} caption=${T("Background jobs")} head=${[T("Job"), T("State"), T("Time"), T("Last error"), T("Action")]}>${list.items.map(row)}<//>`}
+    : html`<${Table} caption=${T("Background jobs")} head=${[T("Job"), T("State"), T("Time"), T("Last error"), T("Action")]}>
+      ${list.items.map(row)}<//>`}
     <${Listed} of=${list} />
-    ${asked > 0 && html`<${Ask} question=${T("End this job? It does not run again, and what it would have done may stay undone.")} yes=${T("End")}
+    ${asked > 0 && html`<${Ask} question=${T("End this job? It does not run again, and what it would have done may stay undone.")}
+      yes=${T("End")}
       onYes=${() => act.run(asked, "cancel")} onClose=${() => ask(0)} />`}
     ${dialog}`;
 }

@@ -7,7 +7,8 @@ import { ask, showConsole, useChange } from "./console.js";
 
 /** Names of the states of keys. @type {() => Record<string, string>} */
 const states = () => ({
-  signing: T("signs"), pending: T("signs later"), published: T("only verifies"), expired: T("ended"), ended: T("ended"), revoked: T("revoked"), replaced: T("signs beside its successor"),
+  signing: T("signs"), pending: T("signs later"), published: T("only verifies"), expired: T("ended"), ended: T("ended"),
+    revoked: T("revoked"), replaced: T("signs beside its successor"),
 });
 
 showConsole("keys", () => {
@@ -20,14 +21,19 @@ showConsole("keys", () => {
     reload();
   });
   if (!value) return html`<${Waiting} error=${error} />`;
-  const question = (/** @type {string} */ text, /** @type {string} */ yes, /** @type {string[]} */ ...call) => setAsked({ question: text, yes, run: () => act.run(...call) });
-  const revoke = (/** @type {string} */ kid) => question(T("Revoke this key? Every token that it signed ends at once, on all servers: people have to sign in again."), T("Revoke"), "DELETE", `/keys/${encodeURIComponent(kid)}`);
+  const question = (/** @type {string} */ text, /** @type {string} */ yes, /** @type {string[]} */
+    ...call) => setAsked({ question: text, yes, run: () => act.run(...call) });
+  const revoke = (/** @type {string} */ kid) => question(
+    T("Revoke this key? Every token that it signed ends at once, on all servers: people have to sign in again."), T("Revoke"), "DELETE",
+      `/keys/${encodeURIComponent(kid)}`);
   return html`<${Problem} error=${act.error} />
     <section class="card stack"><h2>${T("Keys that sign tokens")}</h2>
       <${Table} caption=${T("Keys that sign tokens")} head=${[T("Key"), T("State"), T("Signs from"), T("Signs until"), T("Action")]}>
-        ${value.signing.map((k) => html`<tr key=${k.kid}><th scope="row"><code>${k.kid}</code><span class="hint block">${k.purpose}</span></th>
+        ${value.signing.map((k) => html`<tr key=${k.kid}><th scope="row"><code>${k.kid}</code><span class="hint block">
+          ${k.purpose}</span></th>
           <td>${states()[k.state]}</td><td>${when(k.signsFrom)}</td><td>${when(k.signsUntil)}</td>
-          <td>${k.state !== "revoked" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => revoke(k.kid)}>${T("Revoke")}<//>`}</td></tr>`)}
+          <td>${k.state !== "revoked" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => revoke(k.kid)}>
+            ${T("Revoke")}<//>`}</td></tr>`)}
       <//>
       <div><${Button} icon="retry" busy=${act.busy} onClick=${() => act.run("POST", "/keys/rotate")}>${T("Publish a new key")}<//></div>
     </section>
@@ -37,8 +43,12 @@ showConsole("keys", () => {
           <td>${states()[k.state]}</td><td>${when(k.created)}</td><td>${k.signsUntil ? when(k.signsUntil) : "–"}</td></tr>`)}
       <//>
       <div class="row">
-        <${Button} icon="retry" busy=${act.busy} onClick=${() => question(T("Replace the key of the receipts? The old one signs beside the new one for 30 days. Tell witnesses the new key."), T("Replace"), "POST", "/keys/log/rotate")}>${T("Replace")}<//>
-        <${Button} kind="danger" busy=${act.busy} onClick=${() => question(T("Revoke the key of the receipts? It ends at once. Do this only when others may know it."), T("Revoke"), "POST", "/keys/log/revoke")}>${T("Revoke")}<//>
+        <${Button} icon="retry" busy=${act.busy} onClick=${() =>
+          question(T("Replace the key of the receipts? The old one signs beside the new one for 30 days. Tell witnesses the new key."),
+            T("Replace"), "POST", "/keys/log/rotate")}>${T("Replace")}<//>
+        <${Button} kind="danger" busy=${act.busy} onClick=${() =>
+          question(T("Revoke the key of the receipts? It ends at once. Do this only when others may know it."), T("Revoke"), "POST",
+            "/keys/log/revoke")}>${T("Revoke")}<//>
       </div>
     </section>
     ${asked && html`<${Ask} question=${asked.question} yes=${asked.yes} onYes=${asked.run} onClose=${() => setAsked(null)} />`}${dialog}`;

@@ -7,7 +7,10 @@ import { Action } from "./reasons.js";
 
 /** @typedef {{name: string, label: string, kind: "switch" | "count" | "volume" | "rate" | "hostname", used?: string}} Limit */
 
-/** The limitations. `used`: what is used of one. @type {(o: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"]) => Limit[]} */
+/**
+ * The limitations. `used`: what is used of one.
+ * @type {(o: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"]) => Limit[]}
+ */
 const limits = (o, usage) => [
   { name: "serviceEnabled", label: T("Service for transfers"), kind: "switch" },
   { name: "users", label: T("Members"), kind: "count", used: count(o.members) },
@@ -25,7 +28,8 @@ const limits = (o, usage) => [
 ];
 
 /** @type {() => Record<string, string>} */
-const hostnames = () => ({ noChange: T("No"), pro: T("One label below the domain of this installation."), teambeam: T("One or two labels below the domain of this installation."), custom: T("Any hostname") });
+const hostnames = () => ({ noChange: T("No"), pro: T("One label below the domain of this installation."),
+  teambeam: T("One or two labels below the domain of this installation."), custom: T("Any hostname") });
 
 /** A value in words. @param {Limit} limit @param {any} value */
 function said({ kind, used }, value) {
@@ -49,21 +53,27 @@ function Input({ of: limit, value, own, free }) {
   if (kind === "switch" || kind === "hostname") {
     const options = kind === "switch" ? { on: T("Yes"), off: T("No") } : hostnames();
     const present = kind === "switch" ? (value ? "on" : "off") : value;
-    return html`<${Field} label=${label} name="value" as="select">${!free && html`<option value="" selected=${!own}>${T("As in the plan")}</option>`}
+    return html`<${Field} label=${label} name="value" as="select">
+      ${!free && html`<option value="" selected=${!own}>${T("As in the plan")}</option>`}
       ${Object.entries(options).map(([key, name]) => html`<option value=${key} selected=${own && key === present}>${name}</option>`)}<//>`;
   }
   const present = kind === "rate" ? Number((value * 60).toPrecision(12)) : value;
-  return html`<${Field} label=${kind === "volume" ? F("%s, in GB", label) : label} hint=${free ? undefined : T("Empty: as in the plan.")} name="value" type="number" min="0" required=${free}
-    max=${kind === "volume" ? "1000000000" : kind === "rate" ? "60000000" : "2147483647"} step=${kind === "count" ? "1" : "any"} defaultValue=${own ? present : ""} />`;
+  return html`<${Field} label=${kind === "volume" ? F("%s, in GB", label) : label} hint=${free ? undefined : T("Empty: as in the plan.")}
+    name="value" type="number" min="0" required=${free}
+    max=${kind === "volume" ? "1000000000" : kind === "rate" ? "60000000" : "2147483647"} step=${kind === "count" ? "1" : "any"}
+      defaultValue=${own ? present : ""} />`;
 }
 
 /** @param {{of: AdminAPI["OrganizationReport"], usage: AdminAPI["OrganizationUsage"], at: string, onDone: () => void}} props */
 export const Limits = ({ of: o, usage, at, onDone }) => html`<section class="card stack"><h2>${T("Limits")}</h2>
-  ${o.free && html`<p class="hint">${T("These are the plan: they apply to every organization that has none of its own, and to people without an organization.")}</p>`}
+  ${o.free && html`<p class="hint">
+    ${T("These are the plan: they apply to every organization that has none of its own, and to people without an organization.")}</p>`}
   <${Table} caption=${T("Limits")} head=${[T("Limit"), T("Value"), T("From"), T("Action")]}>
     ${limits(o, usage).map((limit) => {
       const own = o.ownLimits.includes(limit.name), value = o.limitations[limit.name];
-      return html`<tr key=${limit.name}><th scope="row">${limit.label}</th><td>${said(limit, value)}</td><td>${own && !o.free ? T("this organization") : T("the plan")}</td>
+      return html`<tr key=${limit.name}><th scope="row">${limit.label}</th><td>${said(limit, value)}</td><td>
+        ${own && !o.free ? T("this organization") : T("the plan")}</td>
         <td><${Action} label=${T("Change")} question=${F("Change the limit “%s”?", limit.label)} path=${`${at}/limits`} onDone=${onDone}
-          read=${(/** @type {any} */ form) => ({ [limit.name]: parsed(limit, form.value) })}><${Input} of=${limit} value=${value} own=${own} free=${o.free} /><//></td></tr>`;
+          read=${(/** @type {any} */ form) => ({ [limit.name]: parsed(limit, form.value) })}><${Input} of=${limit} value=${value} own=${own}
+            free=${o.free} /><//></td></tr>`;
     })}<//></section>`;

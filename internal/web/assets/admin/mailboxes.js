@@ -12,7 +12,8 @@ const shown = query.get("mailbox") ?? "";
 showConsole("mailboxes", () => (shown ? html`<${Mailbox} uid=${shown} />` : html`<${Mailboxes} />`));
 
 /** @type {() => [string, string][]} */
-const choices = () => [["link", T("Beginning of the link")], ["person", T("Person (uid or address)")], ["organization", T("Organization (uid or hostname)")]];
+const choices = () => [["link", T("Beginning of the link")], ["person", T("Person (uid or address)")],
+  ["organization", T("Organization (uid or hostname)")]];
 
 /** @param {number} number @param {number} size */
 const unfinished = (number, size) => (number > 0 ? N("%2$s in %1$d upload", "%2$s in %1$d uploads", number, bytes(size)) : "");
@@ -20,13 +21,16 @@ const unfinished = (number, size) => (number > 0 ? N("%2$s in %1$d upload", "%2$
 function Mailboxes() {
   const search = (query.get("search") ?? "").trim(), by = query.get("by") ?? "link";
   const row = (/** @type {AdminAPI["Mailboxes"]["mailboxes"][number]} */ m) => html`<tr key=${m.kind + m.uid}>
-    <th scope="row" class="break">${m.kind === "mailbox" ? html`<a href=${`/admin/mailboxes?mailbox=${m.uid}`}>${m.link ?? m.email ?? m.uid}</a>` : m.link ?? m.name}
+    <th scope="row" class="break">${m.kind === "mailbox"
+      ? html`<a href=${`/admin/mailboxes?mailbox=${m.uid}`}>${m.link ?? m.email ?? m.uid}</a>` : m.link ?? m.name}
       ${m.absent && html` <span class="badge warn">${T("Absent")}</span>`}</th>
-    <td class="break">${m.kind === "mailbox" ? m.email : N("Group of %d mailbox", "Group of %d mailboxes", m.members)}<span class="hint block">${m.name}</span></td>
+    <td class="break">${m.kind === "mailbox" ? m.email : N("Group of %d mailbox", "Group of %d mailboxes", m.members)}<span
+      class="hint block">${m.name}</span></td>
     <td>${m.organization?.name}</td><td>${unfinished(m.reservations, m.bytes)}</td></tr>`;
   return html`<section class="card stack">
     <${Find} page="mailboxes" choices=${choices()} label=${T("Search for")} />
-    <${Found} path=${`/mailboxes?${new URLSearchParams(search ? { [by]: search } : {})}`} member="mailboxes" caption=${T("Mailboxes and groups")} row=${row}
+    <${Found} path=${`/mailboxes?${new URLSearchParams(search ? { [by]: search } : {})}`} member="mailboxes"
+      caption=${T("Mailboxes and groups")} row=${row}
       none=${T("Nothing matches.")} head=${[T("Link"), T("Owner"), T("Organization"), T("Unfinished uploads of strangers")]} />
   </section>`;
 }
@@ -42,8 +46,10 @@ function Mailbox({ uid }) {
       ${m.volumeExceeded && html`<${Notice} kind="warn">${T("The volume is used up.")}<//>`}
       <${Facts} of=${[
         ["UID", html`<code>${m.uid}</code>`], [T("Link"), html`<a href=${m.page}>${m.page}</a>`],
-        [T("Owner"), html`<a href=${`/admin/people?person=${m.uid}`}>${m.email}</a>`], [T("Groups"), m.groups.length > 0 && inWords(m.groups.map((g) => g.name))],
-        [T("Volume used this month"), m.uploadLimitBytes === null ? bytes(m.uploadBytes) : F("%s of %s", bytes(m.uploadBytes), bytes(m.uploadLimitBytes))],
+        [T("Owner"), html`<a href=${`/admin/people?person=${m.uid}`}>${m.email}</a>`],
+          [T("Groups"), m.groups.length > 0 && inWords(m.groups.map((g) => g.name))],
+        [T("Volume used this month"), m.uploadLimitBytes === null ? bytes(m.uploadBytes)
+          : F("%s of %s", bytes(m.uploadBytes), bytes(m.uploadLimitBytes))],
         [T("Transfers"), html`<a href=${`/admin/transfers?by=mailbox&search=${m.uid}`}>${T("All transfers")}</a>`],
       ]} />
     </section>
@@ -55,12 +61,16 @@ const Unfinished = ({ of: m, at, onDone }) => html`<section class="card stack"><
   ${m.reservations === 0 ? html`<p>${T("There are none.")}</p>` : html`<p>${unfinished(m.reservations, m.reservationsBytes)}</p>
     <${Table} caption=${T("Unfinished uploads of strangers")} head=${[T("Begun"), T("Size"), T("Action")]}>
       ${m.open.map((r) => html`<tr key=${r.uid}><th scope="row">${when(r.createdAt)}</th><td>${bytes(r.bytes)}</td>
-        <td><${Action} kind="danger" label=${T("End")} question=${T("End this upload and erase what has arrived?")} path=${`${at}/end-reservations`}
+        <td><${Action} kind="danger" label=${T("End")} question=${T("End this upload and erase what has arrived?")}
+          path=${`${at}/end-reservations`}
           read=${() => ({ reservation: r.uid })} onDone=${onDone} /></td></tr>`)}<//>
-    <div><${Action} kind="danger" label=${T("End all")} question=${T("End all unfinished uploads to this mailbox and erase what has arrived?")} path=${`${at}/end-reservations`} onDone=${onDone} /></div>`}
+    <div><${Action} kind="danger" label=${T("End all")}
+      question=${T("End all unfinished uploads to this mailbox and erase what has arrived?")} path=${`${at}/end-reservations`}
+        onDone=${onDone} /></div>`}
 </section>`;
 
 /** A person without a mailbox. @param {{at: string, onDone: () => void}} props */
 const None = ({ at, onDone }) => html`<section class="card stack"><p>${T("This person has no mailbox.")}</p>
-  <div><${Action} label=${T("Create a mailbox")} question=${T("Create a mailbox for this person?")} path=${`${at}/create`} read=${(/** @type {any} */ { link }) => ({ link: link.trim() })} onDone=${onDone}>
+  <div><${Action} label=${T("Create a mailbox")} question=${T("Create a mailbox for this person?")} path=${`${at}/create`}
+    read=${(/** @type {any} */ { link }) => ({ link: link.trim() })} onDone=${onDone}>
     <${Field} label=${T("Link, may be empty")} name="link" maxlength="100" autocomplete="off" /><//></div></section>`;

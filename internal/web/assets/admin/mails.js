@@ -37,11 +37,13 @@ function Mails({ list }) {
     <td>${states()[m.state]}<span class="hint block">${N("%d attempt", "%d attempts", m.attempts)}</span></td>
     <td>${when(m.created)}${m.nextAttempt && html`<span class="hint block">${T("next:")} ${when(m.nextAttempt)}</span>`}</td>
     <td class="said"><code>${m.lastAnswer || "–"}</code></td>
-    <td>${["queued", "failed"].includes(m.state) && html`<${Button} class="small" icon="retry" busy=${retry.busy} onClick=${() => retry.run(m.uid)}>${T("Send again")}<//>`}</td>
+    <td>${["queued", "failed"].includes(m.state) && html`<${Button} class="small" icon="retry" busy=${retry.busy}
+      onClick=${() => retry.run(m.uid)}>${T("Send again")}<//>`}</td>
   </tr>`;
   return html`<${Problem} error=${list.error ?? retry.error} />
     ${list.items.length === 0 ? html`<${Nothing} sentence=${T("No mails here.")} />`
-    : html`<${Table} caption=${T("Mail queue")} head=${[T("To"), T("State"), T("Created"), T("Last answer"), T("Action")]}>${list.items.map(row)}<//>`}
+    : html`<${Table} caption=${T("Mail queue")} head=${[T("To"), T("State"), T("Created"), T("Last answer"), T("Action")]}>
+      ${list.items.map(row)}<//>`}
     <${Listed} of=${list} />${dialog}`;
 }
 
@@ -56,7 +58,8 @@ function TestMail() {
     <${Form} onSend=${test.run} refused=${test.error}>
       <${Field} label=${T("Address")} name="address" type="email" required hint=${T("The mail is sent at once, without the queue.")} />
       <${Problem} error=${test.error} />
-      ${said && html`<${Notice} kind=${said.sent ? "good" : "bad"} title=${said.sent ? T("The mail server has taken the mail.") : T("The mail was not sent.")}><code>${said.answer}</code><//>`}
+      ${said && html`<${Notice} kind=${said.sent ? "good" : "bad"}
+        title=${said.sent ? T("The mail server has taken the mail.") : T("The mail was not sent.")}><code>${said.answer}</code><//>`}
       <div><${Button} type="submit" icon="mail" busy=${test.busy}>${T("Send a test mail")}<//></div>
     <//>${dialog}</section>`;
 }

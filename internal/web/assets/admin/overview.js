@@ -15,7 +15,8 @@ showConsole("", () => {
     <${Doctor} />
     <${Traffic} of=${value} />
     <${Queues} of=${value.jobs} />
-    <p class="hint">${F("Consign %1$s, running since %2$s. As of %3$s; this page reads again every 15 seconds.", value.version, when(value.started), when(value.at))}</p>`;
+    <p class="hint">${F("Consign %1$s, running since %2$s. As of %3$s; this page reads again every 15 seconds.", value.version,
+      when(value.started), when(value.at))}</p>`;
 });
 
 /** How long something has waited, if it has. @param {number} seconds */
@@ -31,23 +32,32 @@ function Parts({ of }) {
   const { database, storage, mail, redis, scanner, jobs, receipts } = of;
   const waiting = jobs.queues.reduce((sum, queue) => sum + queue.due, 0);
   return html`<section aria-label=${T("Parts")}><ul class="list parts-grid">
-    <${Part} name=${T("Database")} state=${database.state}>${F("Answers within %1$s ms. %2$s of %3$s connections are in use.", database.milliseconds, database.connections, database.maximum)}<//>
+    <${Part} name=${T("Database")} state=${database.state}>
+      ${F("Answers within %1$s ms. %2$s of %3$s connections are in use.", database.milliseconds, database.connections,
+        database.maximum)}<//>
     <${Part} name=${T("Storage")} state=${storage.state}>
       ${storage.size > 0 && html`${F("%1$s of %2$s are free (%3$s). Uploads are refused below %4$s.",
     bytes(storage.free), bytes(storage.size), percent(storage.free / storage.size), bytes(storage.floor))}
-      <meter class="meter" aria-label=${T("Used space")} min="0" max=${storage.size} high=${Math.max(0, storage.size - 2 * storage.floor)} value=${storage.size - storage.free}></meter>`}<//>
-    <${Part} name=${T("Mail")} state=${mail.state}>${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
+      <meter class="meter" aria-label=${T("Used space")} min="0" max=${storage.size} high=${Math.max(0, storage.size - 2 * storage.floor)}
+        value=${storage.size - storage.free}></meter>`}<//>
+    <${Part} name=${T("Mail")} state=${mail.state}>
+      ${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
       ${F("Since the start: %1$s sent, %2$s postponed, %3$s failed.", mail.sent, mail.postponed, mail.failed)}<//>
     <${Part} name=${T("Background jobs")} state=${jobs.state}>${N("%d job is due.", "%d jobs are due.", waiting)}
       ${jobs.failures > 0 && ` ${N("%d run has failed since the start.", "%d runs have failed since the start.", jobs.failures)}`}<//>
-    <${Part} name=${T("Malware scanner")} state=${scanner.state}>${scanner.state !== "off" && html`${scanner.engine} ${N("%d file waits.", "%d files wait.", scanner.waiting)} ${late(scanner.oldestSeconds)}`}<//>
-    <${Part} name=${T("Redis")} state=${redis.state}>${redis.state === "warning" && T("It does not answer: each server counts rate limits alone.")}<//>
-    <${Part} name=${T("Receipts")} state=${receipts.state}>${N("%d receipt is not signed yet.", "%d receipts are not signed yet.", receipts.waiting)}<//>
+    <${Part} name=${T("Malware scanner")} state=${scanner.state}>
+      ${scanner.state !== "off"
+        && html`${scanner.engine} ${N("%d file waits.", "%d files wait.", scanner.waiting)} ${late(scanner.oldestSeconds)}`}<//>
+    <${Part} name=${T("Redis")} state=${redis.state}>
+      ${redis.state === "warning" && T("It does not answer: each server counts rate limits alone.")}<//>
+    <${Part} name=${T("Receipts")} state=${receipts.state}>
+      ${N("%d receipt is not signed yet.", "%d receipts are not signed yet.", receipts.waiting)}<//>
   </ul></section>`;
 }
 
 function Traffic({ of: { traffic } }) {
-  const figures = [[T("Uploads"), count(traffic.uploads)], [T("Downloads"), count(traffic.downloads)], [T("Open pages"), count(traffic.streams)],
+  const figures = [[T("Uploads"), count(traffic.uploads)], [T("Downloads"), count(traffic.downloads)],
+    [T("Open pages"), count(traffic.streams)],
     [T("Received since the start"), bytes(traffic.bytesIn)], [T("Sent since the start"), bytes(traffic.bytesOut)]];
   return html`<section class="card"><h2>${T("Right now")}</h2>
     <dl class="numbers">${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>`)}</dl>
@@ -58,6 +68,7 @@ function Queues({ of: { queues } }) {
   return html`<section class="card"><h2>${T("Queues of background jobs")}</h2>
     <${Table} caption=${T("Queues of background jobs")} head=${[T("Queue"), T("Due"), T("Later"), T("Running"), T("Oldest")]}>
       ${queues.map((q) => html`<tr key=${q.name}><th scope="row"><code>${q.name}</code></th>
-        <td>${count(q.due)}</td><td>${count(q.scheduled)}</td><td>${count(q.running)}</td><td>${q.oldestSeconds >= 1 ? duration(q.oldestSeconds) : "–"}</td></tr>`)}
+        <td>${count(q.due)}</td><td>${count(q.scheduled)}</td><td>${count(q.running)}</td><td>
+          ${q.oldestSeconds >= 1 ? duration(q.oldestSeconds) : "–"}</td></tr>`)}
     <//></section>`;
 }

@@ -50,7 +50,9 @@ function Settings({ of }) {
     <${Check} label=${T("Show defaults, too")} checked=${all} onChange=${() => setAll(!all)} />
     ${shown.length === 0 ? html`<${Nothing} sentence=${T("All settings have their defaults.")} />`
     : html`<${Table} caption=${T("Settings")} head=${[T("Setting"), T("Value"), T("From")]}>
-      ${shown.map((s) => html`<tr key=${s.name}><th scope="row"><code>${s.name}</code><span class="hint block" lang="en">${s.description}</span></th>
-        <td class="said"><code>${s.value || "–"}</code></td><td>${s.source === "environment" ? T("environment") : T("default")}</td></tr>`)}<//>`}
+      ${shown.map((s) => html`<tr key=${s.name}><th scope="row"><code>${s.name}</code><span class="hint block" lang="en">
+        ${s.description}</span></th>
+        <td class="said"><code>${s.value || "–"}</code></td><td>${s.source === "environment" ? T("environment") : T("default")}</td></tr>`)}
+          <//>`}
   </section>`;
 }

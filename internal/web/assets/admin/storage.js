@@ -32,14 +32,18 @@ function Sizes({ of }) {
   return html`<section class="card stack"><h2>${T("What is stored")}</h2>
     <dl class="numbers">${figures.map(([name, figure]) => html`<div><dt>${name}</dt><dd>${figure}</dd></div>`)}</dl>
     <p>${of.encryption ? T("New files are encrypted.") : T("New files are not encrypted.")}
-      ${of.objects > 0 && ` ${F("%1$s of %2$s files are encrypted (%3$s).", count(of.encryptedObjects), count(of.objects), percent(of.encryptedObjects / of.objects))}`}</p>
-    ${of.encryption && of.encryptedObjects < of.objects && html`<${Notice} kind="warn">${T("Some files are stored in plain. consign storage encrypt encrypts them beside the running server.")}<//>`}
+      ${of.objects > 0 && ` ${F("%1$s of %2$s files are encrypted (%3$s).", count(of.encryptedObjects), count(of.objects),
+        percent(of.encryptedObjects / of.objects))}`}</p>
+    ${of.encryption && of.encryptedObjects < of.objects
+      && html`<${Notice} kind="warn">
+        ${T("Some files are stored in plain. consign storage encrypt encrypts them beside the running server.")}<//>`}
   </section>`;
 }
 
 const Accept = ({ onDone }) => html`<section class="card stack"><h2>${T("Bytes without an entry are kept")}</h2>
   <p>${T("Database and storage are from different times, as after a restore. Bytes that the database does not know are kept until you accept them. Check all files first.")}</p>
-  <div><${Action} kind="danger" label=${T("Accept")} question=${T("Is nothing of an older backup needed any more? Bytes without an entry are then removed for good once they are old enough.")}
+  <div><${Action} kind="danger" label=${T("Accept")}
+    question=${T("Is nothing of an older backup needed any more? Bytes without an entry are then removed for good once they are old enough.")}
     path="/storage/accept" onDone=${onDone} /></div></section>`;
 
 /** How far a check is. @param {{of: AdminAPI["StorageCheck"]}} props */
@@ -59,19 +63,25 @@ function Checks({ of, onChange, onShow }) {
     announce(said);
     onChange();
   });
-  const row = (/** @type {AdminAPI["StorageCheck"]} */ c) => html`<tr key=${c.uid}><th scope="row">${when(c.started)}</th><td><${Progress} of=${c} /></td><td>${bytes(c.bytes)}</td>
-    <td>${c.findings > 0 ? html`<span class="badge warn">${N("%d problem", "%d problems", c.findings)}</span>` : c.state === "done" ? T("no problems") : "–"}
+  const row = (/** @type {AdminAPI["StorageCheck"]} */ c) => html`<tr key=${c.uid}><th scope="row">${when(c.started)}</th><td><${Progress}
+    of=${c} /></td><td>${bytes(c.bytes)}</td>
+    <td>${c.findings > 0 ? html`<span class="badge warn">${N("%d problem", "%d problems", c.findings)}</span>`
+      : c.state === "done" ? T("no problems") : "–"}
       ${c.sweepOff && html`<span class="hint block">${T("not accepted after a restore")}</span>`}</td>
     <td><div class="row tight">
       ${c.findings > 0 && html`<${Button} class="small" onClick=${() => onShow(c.uid)}>${T("Show problems")}<//>`}
-      ${c.state === "running" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => setAsked(c.uid)}>${T("End")}<//>`}</div></td></tr>`;
+      ${c.state === "running" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => setAsked(c.uid)}>
+        ${T("End")}<//>`}</div></td></tr>`;
   return html`<section class="card stack"><h2>${T("Checks of all files")}</h2>
     <p class="hint">${T("A check reads every file and compares it with its SHA-256, as consign fsck does. It takes long when there is much, and goes on when a server stops.")}</p>
     <${Problem} error=${act.error} />
-    <div><${Button} icon="retry" disabled=${Boolean(running)} busy=${act.busy} onClick=${() => act.run("/storage/checks", T("The check has begun."))}>${T("Check all files")}<//></div>
+    <div><${Button} icon="retry" disabled=${Boolean(running)} busy=${act.busy}
+      onClick=${() => act.run("/storage/checks", T("The check has begun."))}>${T("Check all files")}<//></div>
     ${of.length === 0 ? html`<${Nothing} sentence=${T("No check was started yet.")} />`
-    : html`<${Table} caption=${T("Checks of all files")} head=${[T("Begun"), T("State"), T("Read"), T("Result"), T("Action")]}>${of.map(row)}<//>`}
-    ${asked && html`<${Ask} question=${T("End this check? The next one begins anew.")} yes=${T("End")} onYes=${() => act.run(`/storage/checks/${asked}/cancel`, T("The check was ended."))} onClose=${() => setAsked("")} />`}
+    : html`<${Table} caption=${T("Checks of all files")} head=${[T("Begun"), T("State"), T("Read"), T("Result"), T("Action")]}>
+      ${of.map(row)}<//>`}
+    ${asked && html`<${Ask} question=${T("End this check? The next one begins anew.")} yes=${T("End")}
+      onYes=${() => act.run(`/storage/checks/${asked}/cancel`, T("The check was ended."))} onClose=${() => setAsked("")} />`}
     ${dialog}</section>`;
 }
 
@@ -80,8 +90,10 @@ function Problems({ uid }) {
   const { value, error } = useLoaded(async () => (await ask("GET", `/storage/checks/${uid}`)).body, [uid]);
   if (!value) return html`<${Waiting} error=${error} />`;
   return html`<section class="card stack"><h2>${F("Problems found on %s", when(value.started))}</h2>
-    ${value.findings > value.problems.length && html`<p class="hint">${F("The first %1$s of %2$s. consign fsck lists all.", count(value.problems.length), count(value.findings))}</p>`}
+    ${value.findings > value.problems.length && html`<p class="hint">
+      ${F("The first %1$s of %2$s. consign fsck lists all.", count(value.problems.length), count(value.findings))}</p>`}
     <${Table} caption=${T("Problems")} head=${[T("Problem"), T("File (uid)"), T("Details")]}>
-      ${value.problems.map((p) => html`<tr key=${p.object + p.kind}><th scope="row">${kinds()[p.kind]}</th><td><code>${p.object}</code></td><td class="said" lang="en">${p.detail}</td></tr>`)}
+      ${value.problems.map((p) => html`<tr key=${p.object + p.kind}><th scope="row">${kinds()[p.kind]}</th><td><code>${p.object}</code></td>
+        <td class="said" lang="en">${p.detail}</td></tr>`)}
     <//></section>`;
 }

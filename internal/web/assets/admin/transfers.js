@@ -22,9 +22,11 @@ function Transfers() {
   return html`<section class="card stack">
     <${Find} page="transfers" choices=${choices()} label=${T("Search for")}>
       <${Field} as="select" label=${T("State")} name="state"><option value="">${T("All")}</option>
-        ${Object.entries(states()).map(([value, name]) => html`<option value=${value} selected=${value === state}>${name}</option>`)}<//><//>
+        ${Object.entries(states()).map(([value, name]) => html`<option value=${value} selected=${value === state}>${name}</option>`)}<//>
+          <//>
     <${Found} path=${`/transfers?${terms}`} member="transfers" caption=${T("Transfers")} none=${T("Nothing matches.")} head=${head()}
-      row=${(/** @type {AdminAPI["Transfers"]["transfers"][number]} */ t) => row(t, html`<a href=${`/admin/transfers?transfer=${t.uid}`}>${when(t.createdAt)}</a>`)} />
+      row=${(/** @type {AdminAPI["Transfers"]["transfers"][number]} */ t) => row(t,
+        html`<a href=${`/admin/transfers?transfer=${t.uid}`}>${when(t.createdAt)}</a>`)} />
   </section>`;
 }
 
@@ -41,12 +43,16 @@ function Transfer({ uid }) {
   return html`${back}<${Problem} error=${error} />
     <${Report} of=${t} Person=${PersonLink} />
     ${(extend || revoke || t.hasReceipt) && html`<section class="card stack"><h2>${T("Actions")}</h2><div class="row">
-      ${extend && html`<${Action} label=${T("Extend")} question=${T("For how long shall this transfer be available?")} path=${`${at}/extend`} onDone=${reload}
+      ${extend && html`<${Action} label=${T("Extend")} question=${T("For how long shall this transfer be available?")}
+        path=${`${at}/extend`} onDone=${reload}
         read=${(/** @type {any} */ { days }) => ({ days: Number(days) })}>
         <${Field} label=${T("Days from now")} name="days" type="number" min="1" max="3650" required defaultValue="14" /><//>`}
-      ${t.malwareStatus && revoke && html`<${Action} label=${T("Check for malware again")} question=${T("Check all files of this transfer again?")} path=${`${at}/inspect`} onDone=${reload} />`}
-      ${t.hasReceipt && html`<${Action} kind="danger" label=${T("Erase the receipt")} question=${T("Erase the receipts of this transfer, all but their hashes? Copies that people have still verify.")}
+      ${t.malwareStatus && revoke && html`<${Action} label=${T("Check for malware again")}
+        question=${T("Check all files of this transfer again?")} path=${`${at}/inspect`} onDone=${reload} />`}
+      ${t.hasReceipt && html`<${Action} kind="danger" label=${T("Erase the receipt")}
+        question=${T("Erase the receipts of this transfer, all but their hashes? Copies that people have still verify.")}
         path=${`${at}/erase-receipt`} onDone=${reload} />`}
-      ${revoke && html`<${Action} kind="danger" label=${T("Revoke")} question=${T("End this transfer for good and erase its files?")} path=${`${at}/revoke`} onDone=${reload} />`}
+      ${revoke && html`<${Action} kind="danger" label=${T("Revoke")} question=${T("End this transfer for good and erase its files?")}
+        path=${`${at}/revoke`} onDone=${reload} />`}
     </div></section>`}`;
 }

@@ -4,12 +4,16 @@ import { Button, Icon, Notice, html, useEffect, useRef, useState } from "../ui.j
 import { F, T, list } from "../i18n.js";
 import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from "../files.js";
 
-/** Names of unreadable files of the last choice. The component is replaced when the first files are there, so its state is not enough. @type {string[]} */
+/**
+ * Names of unreadable files of the last choice. The component is replaced when the first files are there, so its state is not enough.
+ * @type {string[]}
+ */
 let unreadable = [];
 
 /**
  * Takes files from the file dialog, from drag and drop anywhere on the page, and from the clipboard.
- * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, plain?: boolean, disabled?: boolean}} props `plain`: the page has another
+ * @param {{onFiles: (files: import("../files.js").Chosen[]) => void, busy?: boolean, small?: boolean, plain?: boolean, disabled?: boolean}}
+ *  props `plain`: the page has another
  *   primary button
  */
 export function Chooser({ onFiles, busy = false, small = false, plain = false, disabled = false }) {
@@ -34,7 +38,8 @@ export function Chooser({ onFiles, busy = false, small = false, plain = false, d
       dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
       dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
       dragleave: (e) => { if (carries(e) && --depth <= 0) { depth = 0; setOver(false); } },
-      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDataTransfer(e.dataTransfer, unread)); } },
+      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDataTransfer(e.dataTransfer,
+        unread)); } },
       paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
     };
     for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
@@ -49,12 +54,15 @@ export function Chooser({ onFiles, busy = false, small = false, plain = false, d
     ${!small && html`<span class="halo"><${Icon} name="upload" /></span>
     <p class="big">${over ? T("Drop to add the files") : T("Drop files or folders here")}</p>`}
     <div class="row center">
-      <${Button} kind=${small ? "quiet small" : plain ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled} onClick=${choose} data-test="choose">
+      <${Button} kind=${small ? "quiet small" : plain ? "plain" : "primary"} icon=${small ? "plus" : ""} busy=${busy} disabled=${disabled}
+        onClick=${choose} data-test="choose">
         ${small ? T("Add files") : T("Choose files")}<//>
-      <${Button} kind=${small ? "quiet small" : "quiet"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>${T("Choose a folder")}<//>
+      <${Button} kind=${small ? "quiet small" : "quiet"} icon="folder" disabled=${disabled} onClick=${() => folder.current?.click()}>
+        ${T("Choose a folder")}<//>
     </div>
     <input ref=${files} type="file" multiple hidden onChange=${picked} data-test="files" />
     <input ref=${folder} type="file" multiple webkitdirectory hidden onChange=${picked} data-test="folder" />
-    ${lost.length > 0 && html`<${Notice} kind="bad">${F("This could not be read: %s", list(lost.length > 10 ? [...lost.slice(0, 10), "…"] : lost))}<//>`}
+    ${lost.length > 0 && html`<${Notice} kind="bad">
+      ${F("This could not be read: %s", list(lost.length > 10 ? [...lost.slice(0, 10), "…"] : lost))}<//>`}
   </div>`;
 }

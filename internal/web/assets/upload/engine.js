@@ -25,7 +25,8 @@ const volumeUsedUp = [
  */
 
 /**
- * A file of an upload. `run`: of the latest call of send. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged. `attached`: its object exists.
+ * A file of an upload. `run`: of the latest call of send. `held`: bytes that the server has. `flying`: bytes sent but not acknowledged.
+ * `attached`: its object exists.
  * `state`: waiting, sending, paused, retrying, missing (must be chosen again), done, failed (see `problem`), removed.
  * @typedef {{clientId: string, name: string, size: number, modified: number, file: File | null, handle?: FileSystemFileHandle,
  *   held: number, flying: number, state: string, problem: string, attached: boolean,
@@ -213,7 +214,10 @@ export class Upload {
     }
   }
 
-  /** Creates the objects of a batch. The server takes all or none, so a rejected batch is halved until the failing file is known. @param {Item[]} batch */
+  /**
+   * Creates the objects of a batch. The server takes all or none, so a rejected batch is halved until the failing file is known.
+   * @param {Item[]} batch
+   */
   async createObjects(batch) {
     try {
       const objects = batch.map(({ clientId, name, size }) => ({ clientId, name, intendedSize: size }));
@@ -347,7 +351,10 @@ export class Upload {
     this.broken = "";
   }
 
-  /** Sends a request about the object of a file. @param {"HEAD" | "DELETE"} method @param {Item} item @param {"" | "/content"} below appended to the object's path */
+  /**
+   * Sends a request about the object of a file.
+   * @param {"HEAD" | "DELETE"} method @param {Item} item @param {"" | "/content"} below appended to the object's path
+   */
   call(method, item, below = "") {
     return call(method, `${this.url}/${item.clientId}${below}`, { token: this.token, accept: "*/*" });
   }
@@ -396,7 +403,8 @@ export class Upload {
       const { body } = await this.patiently(() => call("POST", `${at}/confirm`, { token: this.token }), () => true);
       return body;
     } catch (error) {
-      if (error instanceof Failure && error.code === TransferCode.CONFIRMED) return { uid: error.details.join(" ").match(/[0-9a-f-]{36}/)?.[0] };
+      if (error instanceof Failure && error.code === TransferCode.CONFIRMED) return { uid: error.details.join(" ")
+        .match(/[0-9a-f-]{36}/)?.[0] };
       if (ended(error)) this.end(error);
       throw error;
     } finally {

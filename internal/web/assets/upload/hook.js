@@ -11,9 +11,12 @@ import { reopen } from "../files.js";
 /** @typedef {import("./engine.js").Item} Item */
 
 /**
- * The data that a component keeps from one render to the next. `key`: of the record and the receipt. `keep`: this window has the lock of the record and may write it.
- * `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation being created.
- * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left: import("../files.js").Chosen[],
+ * The data that a component keeps from one render to the next. `key`: of the record and the receipt. `keep`: this window has the lock of
+ * the record and may write it.
+ * `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation
+ * being created.
+ * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left:
+ *  import("../files.js").Chosen[],
  *   opening?: Promise<import("./engine.js").Reservation> | null}} State
  */
 
@@ -36,7 +39,8 @@ export function useUpload(name, reserve, find) {
   const state = useRef(/** @type {State} */ ({ key: [account(), name], upload: null, form: {}, keep: true, since: 0, left: [] })).current;
   const { key } = state;
   const [, redraw] = useState(0);
-  const [phase, setPhase] = useState("looking"); // looking, ready, opening; from an earlier visit: found (files are missing), returned (all are there)
+  // looking, ready, opening; from an earlier visit: found (files are missing), returned (all are there)
+  const [phase, setPhase] = useState("looking");
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
@@ -90,7 +94,8 @@ const mayStore = (state) => state.keep && isOwner(state);
 async function resume({ state, changed, setPhase, setProblem }, found) {
   const upload = new Upload({ ...found, ...found.limits }, changed);
   const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
-  const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }), wait).catch((error) => error);
+  const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }),
+    wait).catch((error) => error);
   if (known instanceof Error) {
     await removeRecord(state.key);
     setProblem(T("An earlier upload from this browser has expired. Please start again."));
@@ -102,7 +107,8 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
   upload.items = await Promise.all(found.items.map(async (/** @type {Item} */ item) => {
     const there = held.get(item.clientId);
     const file = await reopen(item.handle, false);
-    const stand = { attached: there !== undefined, held: there?.contentLength ?? 0, state: there?.contentLength === item.size ? "done" : "missing" };
+    const stand = { attached: there !== undefined, held: there?.contentLength ?? 0,
+      state: there?.contentLength === item.size ? "done" : "missing" };
     return { ...item, ...stand, file, flying: 0, problem: "" };
   }));
   const large = upload.items.filter((item) => item.state === "missing" && item.attached && item.size > partsFrom);
@@ -166,7 +172,8 @@ async function deliver({ state, find, setReceipt }, metadata) {
     uid: answer.uid, objects: upload.items.filter((i) => i.state === "done").map(({ name, size }) => ({ name, contentLength: size })),
     subject: metadata.subject, message: metadata.message, createdAt: new Date(now()).toISOString(), recipients: metadata.recipients ?? [],
   };
-  const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail }, reservation: { uid: upload.uid, token: upload.token } };
+  const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail },
+    reservation: { uid: upload.uid, token: upload.token } };
   state.upload = null;
   if (isOwner(state)) writeReceipt(state.key, kept);
   if (state.keep) await removeRecord(state.key);
@@ -184,7 +191,10 @@ const record = (upload, { form, since }) => ({
     .map(({ clientId, name, size, modified, handle }) => ({ clientId, name, size, modified, handle })),
 });
 
-/** Returns a function that calls `work` at most once per interval, and once after the last call. @param {() => void} work @param {number} ms */
+/**
+ * Returns a function that calls `work` at most once per interval, and once after the last call.
+ * @param {() => void} work @param {number} ms
+ */
 function throttle(work, ms) {
   let timer = 0, last = 0;
   return () => {

@@ -11,7 +11,10 @@ import { joining } from "./retry.js";
 
 /** @typedef {import("./engine.js").Upload} Upload */
 /** @typedef {import("./engine.js").Item} Item */
-/** The answer of the server. A part of which no bytes are held is left out. @typedef {{partSize: number, count: number, joined: number, sha256?: string, parts: {number: number, held: number}[]}} Plan */
+/**
+ * The answer of the server. A part of which no bytes are held is left out.
+ * @typedef {{partSize: number, count: number, joined: number, sha256?: string, parts: {number: number, held: number}[]}} Plan
+ */
 
 const unit = 1024 * 1024; // bytes; the server keeps whole units of an interrupted part
 const nearby = 25; // milliseconds of a round trip below which one stream fills the line
@@ -37,12 +40,14 @@ function trips() {
 /**
  * Reads the plan of a file, or makes it. Returns undefined when there is none: the file is in one stream, the storage takes no parts
  * (409), or the object is gone.
- * @param {"GET" | "POST"} method @param {Upload} upload @param {Item} item @param {() => boolean} wanted @returns {Promise<Plan | undefined>}
+ * @param {"GET" | "POST"} method @param {Upload} upload @param {Item} item @param {() => boolean} wanted @returns {Promise<Plan |
+ *  undefined>}
  */
 const ask = (method, upload, item, wanted) => upload.patiently(async () => {
   const began = performance.now();
   try {
-    return (await call(method, `${upload.url}/${item.clientId}/parts`, { token: upload.token, json: method === "POST" ? {} : undefined })).body;
+    return (await call(method, `${upload.url}/${item.clientId}/parts`,
+      { token: upload.token, json: method === "POST" ? {} : undefined })).body;
   } catch (error) {
     if (error instanceof Failure && [404, 409].includes(error.status)) return undefined;
     throw error;
@@ -193,7 +198,8 @@ class Sender {
   async sendPart(n) {
     const { upload, item } = this, end = this.end(n);
     for (let attempt = 0, repeated = false; this.on() && this.held[n] < end;) {
-      const rest = end - this.held[n], tried = Math.min(rest, Math.max(unit, Math.floor(upload.part / unit) * unit)), began = performance.now();
+      const rest = end - this.held[n], tried = Math.min(rest, Math.max(unit, Math.floor(upload.part / unit) * unit)),
+        began = performance.now();
       try {
         this.held[n] = await this.put(n, tried);
         attempt = 0;
@@ -205,7 +211,8 @@ class Sender {
           repeated = true;
           await this.read().catch((failure) => { if (this.going()) upload.reject(item, failure); });
         } else {
-          if (/** @type {Failure} */ (error).wait) Object.assign(this, { wanted: Math.max(1, this.wanted - 1), grows: true, grown: 0 }); // too many at once
+          // too many at once
+          if (/** @type {Failure} */ (error).wait) Object.assign(this, { wanted: Math.max(1, this.wanted - 1), grows: true, grown: 0 });
           await upload.recover(item, error, tried > unit ? tried : 0, () => attempt++, this.going, () => this.read());
         }
         if (!this.going()) this.abort();

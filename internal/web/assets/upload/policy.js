@@ -15,7 +15,8 @@ const notStored = [GeneralCode.CONFLICT, IdentityCode.EXTERNAL_UNREACHABLE];
  * Retry-After), as parts that are being joined.
  * @param {{status: number, code: number, wait: number}} failure `wait`: Retry-After in seconds
  */
-export const passes = ({ status, code, wait }) => passingStatus.includes(status) || status === 409 && (wait > 0 || notStored.includes(code));
+export const passes = ({ status, code, wait }) => passingStatus.includes(status) || status === 409
+  && (wait > 0 || notStored.includes(code));
 
 /** How long to wait after so many tries, in milliseconds. @param {number} tries @param {number} retryAfter seconds, or 0 */
 export const pauseAfter = (tries, retryAfter) =>

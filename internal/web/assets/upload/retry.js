@@ -6,7 +6,8 @@ import { T } from "../i18n.js";
 import { passes, pauseAfter } from "./policy.js";
 
 /** Whether the reservation takes no more files. @param {unknown} error @returns {boolean} */
-export const ended = (error) => error instanceof Failure && (error.status === 401 || error.status === 404 || error.code === TransferCode.CONFIRMED);
+export const ended = (error) => error instanceof Failure
+  && (error.status === 401 || error.status === 404 || error.code === TransferCode.CONFIRMED);
 
 /** Whether a retry may succeed. @param {unknown} error @returns {boolean} */
 export const passing = (error) => error instanceof Failure && passes(error);

@@ -11,7 +11,8 @@ const shown = 100; // rows of a folder before "Show all"
 
 /** Builds the tree of the folders in the names. @param {Item[]} items @returns {Folder} */
 function tree(items) {
-  const folder = (/** @type {string} */ name, /** @type {string} */ path) => ({ name, path, folders: new Map(), items: /** @type {Item[]} */ ([]), all: /** @type {Item[]} */ ([]) });
+  const folder = (/** @type {string} */ name, /** @type {string} */
+    path) => ({ name, path, folders: new Map(), items: /** @type {Item[]} */ ([]), all: /** @type {Item[]} */ ([]) });
   const root = folder("", "");
   for (const item of items) {
     let at = root;
@@ -49,13 +50,15 @@ export function FileList({ upload, onClear }) {
   const share = t.bytes ? t.sent / t.bytes : 1;
   useEffect(() => { // announced at each quarter
     const quarter = Math.floor(share * 4);
-    if (t.bytes && quarter > told.quarter) announce(upload.complete() ? T("Uploaded, not delivered yet") : F("%s sent", percent(quarter / 4)));
+    if (t.bytes && quarter > told.quarter) announce(upload.complete() ? T("Uploaded, not delivered yet")
+      : F("%s sent", percent(quarter / 4)));
     told.quarter = quarter;
   }, [Math.floor(share * 4), t.files]);
   useEffect(() => {
     if (t.failed > told.failed) {
       const last = upload.items.findLast((item) => item.state === "failed");
-      announce(`${last?.name}: ${last?.problem} ${t.failed > 1 ? N("%d file was refused and will not be delivered.", "%d files were refused and will not be delivered.", t.failed) : ""}`);
+      announce(`${last?.name}: ${last?.problem} ${t.failed > 1
+        ? N("%d file was refused and will not be delivered.", "%d files were refused and will not be delivered.", t.failed) : ""}`);
     }
     told.failed = t.failed;
   }, [t.failed]);
@@ -127,8 +130,10 @@ function FolderRow({ folder, upload }) {
 
 /** A circle that fills, with an icon or a button in it. @param {{share: number, name: string, icon?: string, children?: any}} props */
 const Ring = ({ share, name, icon = "", children = null }) => html`<span class="ring">
-  ${icon ? html`<${Icon} name=${icon} />` : html`<svg viewBox="0 0 36 36" role="progressbar" aria-label=${name} aria-valuenow=${Math.floor(share * 100)}>
-    <circle cx="18" cy="18" r="15" /><circle class="arc" cx="18" cy="18" r="15" pathLength="100" stroke-dasharray=${`${share * 100} 100`} /></svg>`}
+  ${icon ? html`<${Icon} name=${icon} />` : html`<svg viewBox="0 0 36 36" role="progressbar" aria-label=${name}
+    aria-valuenow=${Math.floor(share * 100)}>
+    <circle cx="18" cy="18" r="15" /><circle class="arc" cx="18" cy="18" r="15" pathLength="100"
+      stroke-dasharray=${`${share * 100} 100`} /></svg>`}
   ${children}</span>`;
 
 /** The sentence for the state of a file. @param {Item} item */
@@ -163,7 +168,8 @@ function Row({ item, upload }) {
     </div>
     <${Ring} share=${item.size ? (item.held + item.flying) / item.size : 0} name=${name} icon=${stateIcons[state]}>
       ${running && html`<${Tool} icon="pause" title=${T("Pause")} label=${F("Pause %s", name)} onClick=${() => upload.pause(item)} />`}
-      ${state === "paused" && html`<${Tool} icon="play" title=${T("Resume")} label=${F("Resume %s", name)} onClick=${() => upload.resume(item)} />`}
+      ${state === "paused" && html`<${Tool} icon="play" title=${T("Resume")} label=${F("Resume %s", name)}
+        onClick=${() => upload.resume(item)} />`}
     <//>
     <${Tool} icon="close" title=${T("Remove")} label=${F("Remove %s", name)} data-remove onClick=${remove} />
   </li>`;

@@ -8,7 +8,8 @@ const icon = tab?.href ?? "";
 const namespace = document.querySelector("svg")?.namespaceURI; // of the logo of the frame
 
 /** Draws a ring as an icon. @param {number} share from 0 to 1 @param {string} colour */
-const ring = (share, colour) => `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="${namespace}" viewBox="0 0 32 32"><g fill="none" stroke-width="6">
+const ring = (share, colour) =>
+  `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="${namespace}" viewBox="0 0 32 32"><g fill="none" stroke-width="6">
 <circle cx="16" cy="16" r="12" stroke="#8888"/><circle cx="16" cy="16" r="12" stroke="${colour}" pathLength="100" stroke-dasharray="${share * 100} 100" transform="rotate(-90 16 16)"/></g></svg>`)}`;
 
 /** Whether the browser could notify, but was not asked yet. */

@@ -7,7 +7,10 @@ import { mayAsk } from "./told.js";
 /** @typedef {import("./engine.js").Upload} Upload */
 /** @typedef {ReturnType<typeof import("./hook.js").useUpload>} UploadHook */
 
-/** Notices above the files: the upload could not begin, was begun in an earlier visit, or has expired. @param {{upload: UploadHook}} props */
+/**
+ * Notices above the files: the upload could not begin, was begun in an earlier visit, or has expired.
+ * @param {{upload: UploadHook}} props
+ */
 export function UploadNotices({ upload }) {
   const { problem, phase, upload: files } = upload;
   return html`
@@ -17,7 +20,8 @@ export function UploadNotices({ upload }) {
     <//>`}
     ${phase === "found" && html`<${Unfinished} upload=${upload} />`}
     ${phase === "returned" && html`<${Returned} upload=${upload} />`}
-    ${phase === "ready" && !files && !problem && location.hash === "#unfinished" && html`<${Notice} kind="info" title=${T("Your upload is not in this browser")}>
+    ${phase === "ready" && !files && !problem && location.hash === "#unfinished"
+      && html`<${Notice} kind="info" title=${T("Your upload is not in this browser")}>
       ${T("Open this link in the browser where you chose the files, or start again here.")}<//>`}
     ${files?.broken && html`<${Notice} kind="warn">${files.broken}<//>`}
     ${files?.stopped && html`<${Notice} kind="bad">${files.stopped}<//>`}
@@ -116,11 +120,13 @@ export function Deliver({ of, upload, label, disabled, hint }) {
           <span class="status">${status(upload, t)}</span>
         </div>`}
       <div class="row deliver">
-        <${Button} type="submit" kind="primary wide" busy=${of.busy || (waits && Boolean(t?.open))} disabled=${disabled || Boolean(upload?.stopped)}>
+        <${Button} type="submit" kind="primary wide" busy=${of.busy || (waits && Boolean(t?.open))}
+          disabled=${disabled || Boolean(upload?.stopped)}>
           ${of.wished ? T("Delivering…") : label}<//>
         ${of.wished && !of.busy && html`<${Button} kind="quiet" onClick=${of.unwish}>${T("Not yet")}<//>`}
       </div>
-      ${waits && t && t.open > 0 ? html`<p class="hint">${T("Delivered as soon as everything has arrived. Keep this page open.")} <${NotifyMe} /></p>`
+      ${waits && t && t.open > 0 ? html`<p class="hint">
+        ${T("Delivered as soon as everything has arrived. Keep this page open.")} <${NotifyMe} /></p>`
         : hint && html`<p class="hint">${hint}</p>`}
     </div>`;
 }
@@ -128,5 +134,6 @@ export function Deliver({ of, upload, label, disabled, hint }) {
 /** Offers a notification at the end. */
 function NotifyMe() {
   const [asked, setAsked] = useState(!mayAsk());
-  return !asked && html`<button type="button" class="textual" onClick=${() => Notification.requestPermission().then(() => setAsked(true))}>${T("Notify me")}</button>`;
+  return !asked && html`<button type="button" class="textual" onClick=${() => Notification.requestPermission().then(() => setAsked(true))}>
+    ${T("Notify me")}</button>`;
 }
