@@ -30,13 +30,14 @@ type world struct {
 	values       map[string]string // path parameters
 }
 
-// aim makes a separate world for one route, because requests may destroy it.
+// aim makes a separate world for one route, because requests may destroy it. Its people have a network of their own, so that the buckets of
+// wrong logins stay apart.
 func aim(t *testing.T, s *testkit.Server, n int) world {
 	t.Helper()
 	email, host := fmt.Sprintf("ann%d@example.com", n), fmt.Sprintf("host%d.test", n)
 	addOrganization(t, s, host)
 	addPerson(t, s, email, host, identity.RoleOrganizationAdmin, identity.RoleTransferUse)
-	at := s.Stranger().With("Host", host)
+	at := s.Stranger().With("Host", host).With("X-Forwarded-For", fmt.Sprintf("20.%d.%d.1", n>>8, n&255))
 	ann := signIn(at, email)
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "dr-ann"}).Want(http.StatusCreated)
 	done, finished := reserve(at, "dr-ann", 5)
@@ -97,7 +98,7 @@ type attack struct {
 // body.
 func TestHostileInput(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t)
+	s := testkit.New(t, loopback())
 	s.SendUndocumented()
 	docs := testkit.LoadDocuments(t, s.Identity, s.Transfer)
 	strangers := callers(t, s)
@@ -106,7 +107,7 @@ func TestHostileInput(t *testing.T) {
 			t.Parallel()
 			s, base := s, ""
 			if ofInstallation(r) {
-				s = testkit.New(t)
+				s = testkit.New(t, loopback())
 				s.SendUndocumented()
 				base = s.Admin // goes on during maintenance
 			}
