@@ -1601,8 +1601,8 @@ type ListOrganizationAuditParams struct {
 	// Since Earliest time
 	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
 
-	// Before Only entries with a smaller id
-	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
+	// After Only entries with a smaller id
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 
 	// Limit Default 100, in CSV and lines of JSON all
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`

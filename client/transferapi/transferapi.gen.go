@@ -1747,8 +1747,8 @@ type ListTransfersParams struct {
 	// Limit Most transfers in a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+	// After `next` of the page before
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 
 	// Search A text that the subject, the sender, a file name, an answer to a question or, for sent transfers, a recipient contains. Case does not matter.
 	Search *string `form:"search,omitempty" json:"search,omitempty"`
@@ -1756,7 +1756,7 @@ type ListTransfersParams struct {
 	// Filter new: received, open and not read. open: neither expired nor revoked. expired: the others. pinned: kept from expiring. The default is all.
 	Filter *ListTransfersParamsFilter `form:"filter,omitempty" json:"filter,omitempty"`
 
-	// Order By the time of the delivery. A cursor continues in the order of its page only.
+	// Order By the time of the delivery. `next` continues in the order of its page only.
 	Order *ListTransfersParamsOrder `form:"order,omitempty" json:"order,omitempty"`
 }
 
@@ -1774,8 +1774,8 @@ type GetActivityParams struct {
 	// Limit Most entries in a page.
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the previous page.
-	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+	// After `next` of the page before
+	After *After `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // DownloadArchiveParams defines parameters for DownloadArchive.

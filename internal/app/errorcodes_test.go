@@ -56,6 +56,20 @@ func TestErrorCodes(t *testing.T) {
 	checkGenerated(t, script, before+begin+errorConstants(groups, pagesText(t))+end+after)
 }
 
+// literal returns the text of a string literal, or of several that are added.
+func literal(n ast.Node) (string, bool) {
+	switch n := n.(type) {
+	case *ast.BasicLit:
+		words, err := strconv.Unquote(n.Value)
+		return words, err == nil && n.Kind == token.STRING
+	case *ast.BinaryExpr:
+		before, ok := literal(n.X)
+		after, also := literal(n.Y)
+		return before + after, ok && also
+	}
+	return "", false
+}
+
 // declaredErrors returns the errors that a Go file declares by New, by code.
 func declaredErrors(t *testing.T, file string) []declaredError {
 	t.Helper()
@@ -73,8 +87,10 @@ func declaredErrors(t *testing.T, file string) []declaredError {
 		ast.Inspect(spec.Values[0], func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.INT && e.code == 0 {
 				e.code, _ = strconv.Atoi(lit.Value)
-			} else if ok && lit.Kind == token.STRING && e.detail == "" {
-				e.detail, _ = strconv.Unquote(lit.Value)
+			}
+			if words, ok := literal(n); ok && e.detail == "" {
+				e.detail = words
+				return false
 			}
 			return true
 		})

@@ -64,7 +64,7 @@ type Filter struct {
 	Organization id.Organization // for which the actor acted; zero: all
 	Action       string          // one action, or with a trailing dot all actions of a resource ("session."); empty: all
 	Since        time.Time       // earliest time; zero: all
-	Before       int64           // cursor: only entries with a smaller ID; 0: from the newest
+	After        int64           // only entries with a smaller ID; 0: from the newest
 	Limit        int             // 1 to MaxLimit; 0: 100
 }
 
@@ -79,7 +79,7 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	if limit <= 0 {
 		limit = defaultLimit
 	}
-	args := []any{filter.Action, database.Null(filter.Since), cmp.Or(filter.Before, math.MaxInt64), min(limit, MaxLimit)}
+	args := []any{filter.Action, database.Null(filter.Since), cmp.Or(filter.After, math.MaxInt64), min(limit, MaxLimit)}
 	sql := newest("true")
 	switch {
 	case !filter.Organization.IsZero():
@@ -119,7 +119,7 @@ func Pages[E interface{ Sequence() int64 }](filter Filter, read func(Filter) ([]
 			if !all || len(page) < f.Limit {
 				return
 			}
-			f.Before = page[len(page)-1].Sequence()
+			f.After = page[len(page)-1].Sequence()
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestListFilters(t *testing.T) {
 		"resource": {audit.Filter{Action: "session."}, "10"},
 		"since":    {audit.Filter{Since: start.Add(2 * time.Hour)}, "32"},
 		"limit":    {audit.Filter{Limit: 2}, "32"},
-		"before":   {audit.Filter{Before: newest.ID, Limit: 2}, "21"},
+		"after":    {audit.Filter{After: newest.ID, Limit: 2}, "21"},
 		"several":  {audit.Filter{Person: ann, Action: "session.", Since: start.Add(time.Hour)}, "1"},
 		"pattern":  {audit.Filter{Action: "%."}, ""},
 	} {

@@ -180,7 +180,7 @@ func (r *receiver) list(ctx context.Context) ([]transferapi.Transfer, error) {
 			fresh++
 			all = append(all, t)
 		}
-		if params.Cursor = page.Next; params.Cursor == nil || r.whole && fresh == 0 {
+		if params.After = page.Next; params.After == nil || r.whole && fresh == 0 {
 			return all, nil
 		}
 	}

@@ -85,7 +85,7 @@ func (p *Program) list(ctx context.Context, params *transferapi.ListTransfersPar
 			rows = append(rows, []string{t.UID.String(), t.CreatedAt.Local().Format("2006-01-02 15:04"), string(t.State), t.Sender.Email, to(t),
 				count(t.ObjectCount), total(t.TotalBytes), text(t.Subject)})
 		}
-		if params.Cursor = list.Next; params.Cursor == nil {
+		if params.After = list.Next; params.After == nil {
 			break
 		}
 	}

@@ -33,7 +33,7 @@ scan() { # scan NAME [sqlmap arguments]: fails when an injection is found
 bearer=(-H "Authorization: Bearer $access")
 json=(-H 'Content-Type: application/json')
 scan search -u "$transfer/transfers?location=received&limit=10&search=a" "${bearer[@]}"
-scan cursor -u "$transfer/transfers?cursor=x" "${bearer[@]}"
+scan after -u "$transfer/transfers?after=x" "${bearer[@]}"
 scan transfer -u "$transfer/transfers/x*" "${bearer[@]}"
 scan mailbox -u "$transfer/public/mailbox/demo*"
 scan address -u "$identity/auth/exists?email=ann%40example.com"

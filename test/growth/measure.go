@@ -194,7 +194,7 @@ func (s *server) deep(ctx context.Context, person int) string {
 		if s.call(ctx, request{method: "GET", path: path}, s.access[person], &page) != nil || page.Next == "" {
 			break
 		}
-		path = lists + "?limit=200&cursor=" + page.Next
+		path = lists + "?limit=200&after=" + page.Next
 	}
 	return strings.Replace(path, "limit=200", "limit=50", 1)
 }

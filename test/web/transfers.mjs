@@ -134,7 +134,7 @@ export async function transferTests() {
     let asked = 0; // search answers without results; the fourteenth has one
     await p.route(/transfers\?.*search=/, async (route) => {
       const url = new URL(route.request().url());
-      url.searchParams.delete("cursor");
+      url.searchParams.delete("after");
       if (++asked < 14) return route.fulfill({ json: { transfers: [], next: `after-${asked}` } });
       return route.fulfill({ response: await route.fetch({ url: String(url) }) }); // WebDriver BiDi cannot continue with another URL
     });

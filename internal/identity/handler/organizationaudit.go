@@ -88,7 +88,7 @@ func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 	}
 	f = audit.Filter{
 		Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"), Since: q.Moment("since"),
-		Before: q.Number("before", 1, math.MaxInt64, 0), Limit: int(q.Number("limit", 1, audit.MaxLimit, 0)),
+		After: q.Number("after", 1, math.MaxInt64, 0), Limit: int(q.Number("limit", 1, audit.MaxLimit, 0)),
 	}
 	return f, format, q.Err()
 }

@@ -109,7 +109,7 @@ func TestOrganizationAudit(t *testing.T) {
 	path := w.acme.path + "/audit"
 	w.amy.Get(path).WantError(identity.ErrRoleMissing)
 	w.bob.Get(path).WantError(identity.ErrNotMember)
-	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "before=0", "before=x", "since=monday", "person=x", "format=xml",
+	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "after=0", "after=x", "since=monday", "person=x", "format=xml",
 		"action=a&action=b", "action=%00", "action=%ff", "%zz"} {
 		w.ann.Get(path + "?" + query).Want(http.StatusBadRequest)
 	}
@@ -136,7 +136,7 @@ func TestOrganizationAudit(t *testing.T) {
 		}
 	}
 	page := w.ann.Get(path + "?action=organization.theme&limit=2").Want(http.StatusOK)
-	next := w.ann.Get(fmt.Sprintf("%s?action=organization.theme&limit=2&before=%.0f", path, page.Number("entries.1.id"))).Want(http.StatusOK)
+	next := w.ann.Get(fmt.Sprintf("%s?action=organization.theme&limit=2&after=%.0f", path, page.Number("entries.1.id"))).Want(http.StatusOK)
 	if rest := next.Value("entries").([]any); len(rest) != 1 {
 		t.Errorf("the second page is %s", next.Body)
 	}

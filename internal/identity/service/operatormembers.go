@@ -7,7 +7,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -22,13 +21,9 @@ import (
 func (s *Service) OrganizationMembers(ctx context.Context, o id.Organization,
 	after string) (list []identity.JoinedMember, next string, err error) {
 	var last identity.JoinedMember
-	uid, since, ok := id.ParsePosition[id.Person](after)
-	if ok && after != "" {
-		last.UID = uid
-		last.Since, err = time.Parse(time.RFC3339Nano, since)
-	}
-	if !ok || err != nil {
-		return nil, "", fault.ErrInvalid.With("after: " + errNotNext)
+	var ok bool
+	if last.UID, last.Since, ok = id.ParseTimePosition[id.Person](after); !ok {
+		return nil, "", fault.ErrInvalid.With("after: " + id.NotNext)
 	}
 	if _, err := s.store.Organization(ctx, o); err != nil {
 		return nil, "", err
@@ -37,7 +32,7 @@ func (s *Service) OrganizationMembers(ctx context.Context, o id.Organization,
 	if err == nil && len(list) > operatorPage {
 		list = list[:operatorPage]
 		m := list[operatorPage-1]
-		next = id.Position(m.UID, m.Since.UTC().Format(time.RFC3339Nano))
+		next = id.TimePosition(m.UID, m.Since)
 	}
 	return list, next, err
 }

@@ -82,7 +82,7 @@ func (q OrganizationsQuery) page() (postgres.OrganizationsPage, error) {
 	}
 	var ok bool
 	if page.After, page.AfterKey, ok = id.ParsePosition[id.Organization](q.After); !ok {
-		problems.Add("after", errNotNext)
+		problems.Add("after", id.NotNext)
 	}
 	return page, problems.Err()
 }

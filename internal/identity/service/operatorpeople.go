@@ -24,9 +24,6 @@ import (
 // operatorPage is how many items a list of the console has.
 const operatorPage = 50
 
-// errNotNext is what is wrong with a position that was no answer's next.
-const errNotNext = "must be next of an earlier answer"
-
 // PeopleQuery selects people whose address or name begins with Search.
 type PeopleQuery struct {
 	ByName bool
@@ -43,7 +40,7 @@ func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.Li
 		problems.Add("search", err.Error())
 	}
 	if !ok {
-		problems.Add("after", errNotNext)
+		problems.Add("after", id.NotNext)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, "", err

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
@@ -31,13 +30,9 @@ func (s *Service) OrganizationPeople(ctx context.Context, caller token.Caller, o
 	if err := text.Line(search, text.MaxName); err != nil {
 		problems.Add("search", err.Error())
 	}
-	if after != "" {
-		behind, key, ok := id.ParsePosition[id.Person](after)
-		since, err := time.Parse(time.RFC3339Nano, key)
-		if !ok || err != nil {
-			problems.Add("after", "must be next of an earlier answer")
-		}
-		page.After, page.AfterSince = behind, since
+	var ok bool
+	if page.After, page.AfterSince, ok = id.ParseTimePosition[id.Person](after); !ok {
+		problems.Add("after", id.NotNext)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, "", err
@@ -47,7 +42,7 @@ func (s *Service) OrganizationPeople(ctx context.Context, caller token.Caller, o
 		return nil, "", err
 	}
 	if !last.Person.IsZero() {
-		next = id.Position(last.Person, last.Since.UTC().Format(time.RFC3339Nano))
+		next = id.TimePosition(last.Person, last.Since)
 	}
 	if len(found) == 0 {
 		return nil, next, nil

@@ -68,7 +68,7 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.QueryOf(r)
 	format := q.Word("format", "json", "csv", "jsonl")
 	f := audit.Filter{Action: q.One("action"), Person: httpapi.QueryUID[id.Person](q, "person"),
-		Organization: httpapi.QueryUID[id.Organization](q, "organization"), Since: q.Moment("since"), Before: q.Number("after", 1, 1<<62, 0)}
+		Organization: httpapi.QueryUID[id.Organization](q, "organization"), Since: q.Moment("since"), After: q.Number("after", 1, 1<<62, 0)}
 	limit := pageLimit(q)
 	if err := q.Err(); err != nil {
 		return err

@@ -80,7 +80,7 @@ func (h *Handler) getActivity(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	values := r.URL.Query()
-	q := service.ActivityQuery{Cursor: values.Get("cursor"), Limit: transfer.DefaultPage}
+	q := service.ActivityQuery{After: values.Get("after"), Limit: transfer.DefaultPage}
 	if values.Has("limit") {
 		n, err := strconv.Atoi(values.Get("limit"))
 		if err != nil || n < 1 || n > transfer.MaxPage {

@@ -20,11 +20,11 @@ import (
 // activity returns all activities of a transfer in pages of a size, one line each.
 func activity(p *testkit.Person, path string, size int) (lines []string) {
 	p.Server.T.Helper()
-	cursor := ""
+	after := ""
 	for range 100 {
 		query := fmt.Sprintf("/activity?limit=%d", size)
-		if cursor != "" {
-			query += "&cursor=" + url.QueryEscape(cursor)
+		if after != "" {
+			query += "&after=" + url.QueryEscape(after)
 		}
 		var page struct {
 			Activity []struct {
@@ -57,7 +57,7 @@ func activity(p *testkit.Person, path string, size int) (lines []string) {
 			}
 			lines = append(lines, strings.TrimSpace(line+" "+strings.Join(a.Members, " ")))
 		}
-		if cursor = page.Next; cursor == "" {
+		if after = page.Next; after == "" {
 			return lines
 		}
 	}
@@ -101,7 +101,7 @@ func TestActivity(t *testing.T) {
 	}
 	bob.Get(x.path + "/activity").WantError(transfer.ErrSenderOnly)
 	s.SignUp("eve@example.com").Get(x.path + "/activity").WantError(transfer.ErrNotFound)
-	for _, query := range []string{"?limit=0", "?limit=201", "?cursor=x", "?cursor=MSB0cnVlIHg"} {
+	for _, query := range []string{"?limit=0", "?limit=201", "?after=x", "?after=MSB0cnVlIHg"} {
 		ann.Get(x.path + "/activity" + query).WantError(fault.ErrInvalid)
 	}
 	ann.Delete(x.path).Want(http.StatusNoContent)

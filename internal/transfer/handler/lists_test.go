@@ -109,7 +109,7 @@ func TestPagesOfManyObjects(t *testing.T) {
 		wantSheets(t, at, list.Value(at+"objects"), n)
 	}
 	part := ann.Get(s.Transfer + "/transfers?location=sent&limit=8").Want(http.StatusOK)
-	rest := ann.Get(s.Transfer + "/transfers?location=sent&limit=8&cursor=" + part.String("next")).Want(http.StatusOK)
+	rest := ann.Get(s.Transfer + "/transfers?location=sent&limit=8&after=" + part.String("next")).Want(http.StatusOK)
 	if got := rest.Value("transfers").([]any); len(got) != 1 {
 		t.Errorf("%d transfers on the last page", len(got))
 	}

@@ -29,7 +29,7 @@ func listing(p *testkit.Person, query string) string {
 	p.Server.T.Helper()
 	var subjects []string
 	for next := ""; ; {
-		page := p.Get(p.Server.Transfer + "/transfers?limit=2&" + query + "&cursor=" + next).Want(http.StatusOK)
+		page := p.Get(p.Server.Transfer + "/transfers?limit=2&" + query + "&after=" + next).Want(http.StatusOK)
 		for _, x := range page.Value("transfers").([]any) {
 			subject, _ := x.(map[string]any)["subject"].(string)
 			subjects = append(subjects, subject)

@@ -176,7 +176,7 @@ func (h *Handler) listTransfers(w http.ResponseWriter, r *http.Request) error {
 
 func transferQuery(r *http.Request) (service.TransferQuery, error) {
 	values := r.URL.Query()
-	q := service.TransferQuery{Search: values.Get("search"), Cursor: values.Get("cursor"), Limit: transfer.DefaultPage}
+	q := service.TransferQuery{Search: values.Get("search"), After: values.Get("after"), Limit: transfer.DefaultPage}
 	var problems fault.Problems
 	if !values.Has("location") {
 		q.Received, q.Sent = true, true

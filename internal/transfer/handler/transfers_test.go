@@ -98,7 +98,7 @@ func TestListingTransfers(t *testing.T) {
 	if first.String("transfers.0.uid") != uids[4] || first.String("transfers.2.uid") != uids[2] {
 		t.Errorf("%s", first.Body)
 	}
-	second := ann.Get(list + "?limit=3&cursor=" + first.String("next")).Want(http.StatusOK)
+	second := ann.Get(list + "?limit=3&after=" + first.String("next")).Want(http.StatusOK)
 	if second.String("transfers.0.uid") != uids[1] || second.String("transfers.1.uid") != uids[0] || second.Value("next") != nil {
 		t.Errorf("%s", second.Body)
 	}
@@ -109,7 +109,7 @@ func TestListingTransfers(t *testing.T) {
 	if sent := ann.Get(list + "?location=sent").Want(http.StatusOK); len(sent.Value("transfers").([]any)) != 0 {
 		t.Errorf("%s", sent.Body)
 	}
-	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "cursor=x", "search=%00", "limit=%",
+	for _, bad := range []string{"limit=0", "limit=201", "limit=x", "location=drafts", "after=x", "search=%00", "limit=%",
 		"location=received;sent"} {
 		ann.Get(list + "?" + bad).WantError(fault.ErrInvalid)
 	}

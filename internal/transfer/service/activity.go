@@ -5,7 +5,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"math"
 	"net/netip"
@@ -52,8 +51,8 @@ type Activity struct {
 
 // ActivityQuery selects a page of activities.
 type ActivityQuery struct {
-	Cursor string // of the previous page; empty: from the newest
-	Limit  int    // 1 to transfer.MaxPage
+	After string // next of the previous page; empty: from the newest
+	Limit int    // 1 to transfer.MaxPage
 }
 
 // activityPosition is a place in the list of activities, newest first. At the same time, uses come before changes.
@@ -63,14 +62,14 @@ type activityPosition struct {
 	key     string
 }
 
-func (p activityPosition) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %t %s", p.at.UnixMicro(), p.changes, p.key))
+func (p activityPosition) of(t id.Transfer) string {
+	return id.Position(t, fmt.Sprintf("%d %t %s", p.at.UnixMicro(), p.changes, p.key))
 }
 
-func parseActivityPosition(cursor string) (p activityPosition, ok bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	parts := strings.SplitN(string(raw), " ", 3)
-	if err != nil || len(parts) != 3 || strings.ContainsRune(parts[2], 0) {
+func parseActivityPosition(t id.Transfer, after string) (p activityPosition, ok bool) {
+	uid, key, ok := id.ParsePosition[id.Transfer](after)
+	parts := strings.SplitN(key, " ", 3)
+	if !ok || uid != t || len(parts) != 3 {
 		return p, false
 	}
 	micro, err := strconv.ParseInt(parts[0], 10, 64)
@@ -95,15 +94,14 @@ func (p activityPosition) entry() int64 {
 	return n
 }
 
-// Activity returns what happened to a transfer of the caller's, newest first, and the cursor of the next page, which is empty on the last
-// one. It goes back as far as the audit log.
+// Activity returns what happened to a transfer of the caller's, newest first, and next, which is empty on the last page. It goes back as far as the audit log.
 // Errors: transfer.ErrNotFound, transfer.ErrSenderOnly, fault.ErrInvalid.
 func (s *Service) Activity(ctx context.Context, caller token.Caller, uid id.Transfer, q ActivityQuery) ([]Activity, string, error) {
 	before := activityPosition{at: s.now().Add(day)}
-	if q.Cursor != "" {
+	if q.After != "" {
 		var ok bool
-		if before, ok = parseActivityPosition(q.Cursor); !ok {
-			return nil, "", fault.ErrInvalid.With("cursor: is not one that an answer named as next")
+		if before, ok = parseActivityPosition(uid, q.After); !ok {
+			return nil, "", fault.ErrInvalid.With("after: " + id.NotNext)
 		}
 	}
 	t, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
@@ -128,7 +126,7 @@ func (s *Service) Activity(ctx context.Context, caller token.Caller, uid id.Tran
 	if err != nil {
 		return nil, "", err
 	}
-	list, next := mergeActivities(uses, changes, q.Limit)
+	list, next := mergeActivities(uid, uses, changes, q.Limit)
 	return list, next, s.nameActivities(ctx, uid, list)
 }
 
@@ -140,7 +138,7 @@ var auditedActions = func() (actions []string) {
 }()
 
 // mergeActivities merges two lists, newest first, into a page.
-func mergeActivities(uses []postgres.Use, changes []audit.Record, limit int) (list []Activity, next string) {
+func mergeActivities(uid id.Transfer, uses []postgres.Use, changes []audit.Record, limit int) (list []Activity, next string) {
 	for _, u := range uses {
 		a := Activity{Kind: "downloaded", At: u.At.UTC(), Recipient: &transfer.Delivery{UID: u.Delivery}, Addresses: u.Addresses, Use: &u,
 			key: u.Key}
@@ -165,7 +163,7 @@ func mergeActivities(uses []postgres.Use, changes []audit.Record, limit int) (li
 	}
 	list = list[:limit]
 	last := list[limit-1]
-	return list, activityPosition{at: last.At, changes: last.Kind != "opened" && last.Kind != "downloaded", key: last.key}.String()
+	return list, activityPosition{at: last.At, changes: last.Kind != "opened" && last.Kind != "downloaded", key: last.key}.of(uid)
 }
 
 // nameActivities adds names of recipients and objects.

@@ -86,7 +86,7 @@ func (w *world) pageTime(p token.Caller, q service.TransferQuery) time.Duration 
 	w.t.Helper()
 	var times []time.Duration
 	for range 10 {
-		q.Cursor = ""
+		q.After = ""
 		for range 10 {
 			began := time.Now()
 			page, next, err := w.page(p, q)
@@ -94,7 +94,7 @@ func (w *world) pageTime(p token.Caller, q service.TransferQuery) time.Duration 
 				w.t.Fatalf("%d transfers, %v", len(page), err)
 			}
 			times = append(times, time.Since(began))
-			q.Cursor = next
+			q.After = next
 		}
 	}
 	slices.Sort(times)

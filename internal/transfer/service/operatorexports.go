@@ -50,7 +50,7 @@ func (s *Service) eachTransfer(ctx context.Context, p id.Person, visit func(Seen
 		if next == "" {
 			return nil
 		}
-		q.Cursor = next
+		q.After = next
 	}
 }
 

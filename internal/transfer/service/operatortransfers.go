@@ -55,7 +55,7 @@ func (s *Service) FindTransfers(ctx context.Context, in OperatorTransfers) (list
 func (s *Service) findTransfers(ctx context.Context, q postgres.TransferSearch) (list []transfer.ListedTransfer, next string, err error) {
 	list, after, err := s.store.FindTransfers(ctx, q, s.now())
 	if after != (postgres.Position{}) {
-		next = id.Position(after.UID, after.At.UTC().Format(time.RFC3339Nano))
+		next = id.TimePosition(after.UID, after.At)
 	}
 	return list, next, err
 }
@@ -65,7 +65,7 @@ func (s *Service) findTransfers(ctx context.Context, q postgres.TransferSearch) 
 func (s *Service) transferSearch(state transfer.State, after string) (q postgres.TransferSearch, err error) {
 	position, ok := operatorPosition(after, s.now())
 	if !ok {
-		return q, fault.ErrInvalid.With("after: must be next of an earlier answer")
+		return q, fault.ErrInvalid.With("after: " + id.NotNext)
 	}
 	return postgres.TransferSearch{State: state, After: position, Candidates: operatorCandidates, Limit: operatorPage}, nil
 }
@@ -75,9 +75,8 @@ func operatorPosition(after string, now time.Time) (p postgres.Position, ok bool
 	if after == "" {
 		return postgres.Position{At: now.Add(day), UID: id.Transfer{UUID: uuid.Max}}, true
 	}
-	uid, key, ok := id.ParsePosition[id.Transfer](after)
-	at, err := time.Parse(time.RFC3339Nano, key)
-	return postgres.Position{At: at, UID: uid}, ok && err == nil
+	p.UID, p.At, ok = id.ParseTimePosition[id.Transfer](after)
+	return p, ok
 }
 
 // narrow sets whose transfers q selects. It reports whether who is named is known.

@@ -28,7 +28,7 @@ func (s *Service) OrganizationMailboxes(ctx context.Context, caller token.Caller
 	}
 	behind, key, ok := id.ParsePosition[id.Person](after)
 	if !ok || key != "" {
-		problems.Add("after", "must be next of an earlier answer")
+		problems.Add("after", id.NotNext)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, "", err

@@ -4,15 +4,11 @@ package service
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"iter"
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
@@ -46,7 +42,7 @@ type TransferQuery struct {
 	Oldest         bool // oldest first
 	Filter         transfer.Filter
 	Search         string
-	Cursor         string // of the previous answer; empty: newest first
+	After          string // next of the previous answer; empty: from the first
 	Limit          int    // 1 to transfer.MaxPage
 }
 
@@ -65,9 +61,8 @@ const (
 var errSearch = fault.ErrUnavailable.With("the search took too long; try again, or search for more characters").WithRetryAfter(
 	searchPatience)
 
-// Transfers streams the caller's transfers, newest first. The cursor is empty after the last page. A search may return a
-// cursor with a page that has fewer transfers than the limit, or none: it has not read all transfers yet. Contents are read
-// in batches.
+// Transfers streams the caller's transfers, newest first. next is empty on the last page. A page of a search may have fewer transfers
+// than the limit, or none, and a next: the search has not read all transfers yet. Contents are read in batches.
 // Errors: fault.ErrInvalid, fault.ErrUnavailable when a search takes longer than two seconds.
 func (s *Service) Transfers(ctx context.Context, caller token.Caller,
 	q TransferQuery) (list iter.Seq2[SeenTransfer, error], next string, err error) {
@@ -75,11 +70,9 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller,
 		Candidates: searchCandidates, Limit: q.Limit}
 	var problems fault.Problems
 	transfer.CheckLine(&problems, "search", q.Search, text.MaxName)
-	if q.Cursor != "" {
-		var ok bool
-		if page.After, ok = parseCursor(q.Cursor); !ok {
-			problems.Add("cursor", "is not one that an answer named as next")
-		}
+	var ok bool
+	if page.After.UID, page.After.At, ok = id.ParseTimePosition[id.Transfer](q.After); !ok {
+		problems.Add("after", id.NotNext)
 	}
 	if err := problems.Err(); err != nil {
 		return nil, "", err
@@ -89,7 +82,7 @@ func (s *Service) Transfers(ctx context.Context, caller token.Caller,
 		return nil, "", err
 	}
 	if end != (postgres.Position{}) {
-		next = cursor(end)
+		next = id.TimePosition(end.UID, end.At)
 	}
 	return s.seen(ctx, rows), next, nil
 }
@@ -329,19 +322,4 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 		}
 		return s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "transfer.hide", Object: uid.String()})
 	})
-}
-
-// cursor encodes a position in a list.
-func cursor(p postgres.Position) string {
-	raw := binary.BigEndian.AppendUint64(nil, uint64(p.At.UnixMicro()))
-	return base64.RawURLEncoding.EncodeToString(append(raw, p.UID.UUID[:]...))
-}
-
-func parseCursor(text string) (p postgres.Position, ok bool) {
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(raw) != 8+16 {
-		return postgres.Position{}, false
-	}
-	p = postgres.Position{At: time.UnixMicro(int64(binary.BigEndian.Uint64(raw))).UTC(), UID: id.Transfer{UUID: uuid.UUID(raw[8:])}}
-	return p, p.At.Year() > 1970 && p.At.Year() < 10_000
 }

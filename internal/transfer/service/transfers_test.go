@@ -239,7 +239,7 @@ func TestPagesOfTransfers(t *testing.T) {
 		for _, p := range page {
 			got = append(got, p.UID)
 		}
-		if q.Cursor = next; next == "" {
+		if q.After = next; next == "" {
 			break
 		}
 	}
@@ -255,7 +255,7 @@ func TestPagesOfTransfers(t *testing.T) {
 	if page, _, err := w.page(owner, service.TransferQuery{Sent: true, Limit: 50}); err != nil || len(page) != 0 {
 		t.Errorf("sent: %d, %v", len(page), err)
 	}
-	if _, _, err := w.page(owner, service.TransferQuery{Received: true, Limit: 50, Cursor: "x"}); !errors.Is(err, fault.ErrInvalid) {
+	if _, _, err := w.page(owner, service.TransferQuery{Received: true, Limit: 50, After: "x"}); !errors.Is(err, fault.ErrInvalid) {
 		t.Errorf("a wrong cursor: %v", err)
 	}
 }

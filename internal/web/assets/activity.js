@@ -9,10 +9,10 @@ const pageSize = 20;
 /** The time line, newest first. @param {{transfer: TransferAPI["Transfer"]}} props */
 export function Activity({ transfer: t }) {
   const [page, setPage] = useState(/** @type {{activity: TransferAPI["Activity"][], next?: string} | null} */ (null));
-  const load = useAction(async (cursor) => {
-    const query = new URLSearchParams({ limit: String(pageSize), ...(cursor ? { cursor } : {}) });
+  const load = useAction(async (after) => {
+    const query = new URLSearchParams({ limit: String(pageSize), ...(after ? { after } : {}) });
     const { body } = await own("GET", `${transfer}/transfers/${t.uid}/activity?${query}`);
-    setPage((before) => (cursor && before ? { activity: [...before.activity, ...body.activity], next: body.next } : body));
+    setPage((before) => (after && before ? { activity: [...before.activity, ...body.activity], next: body.next } : body));
   });
   useEffect(() => { load.run(); }, [t]);
   if (!page) return html`<${Waiting} error=${load.error} />`;

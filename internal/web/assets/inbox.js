@@ -24,7 +24,7 @@ const searchCalls = 10; // requests of one search; in each, the server looks at 
 showOwn(Inbox);
 
 /**
- * The list of transfers. `load` loads the page after a cursor. Without a cursor, it reloads from the start as many transfers as are shown.
+ * The list of transfers. `load` loads the page that `after` names. Without it, it reloads from the start as many transfers as are shown.
  * @param {string} where received or sent @param {string} search @param {string} filter @param {string} order
  */
 function useTransfers(where, search, filter, order) {
@@ -32,18 +32,18 @@ function useTransfers(where, search, filter, order) {
   const asked = useRef(0);
   const seen = useRef(0);
   seen.current = found?.transfers.length ?? 0;
-  const load = useAction(async (cursor) => {
+  const load = useAction(async (after) => {
     const turn = ++asked.current;
-    let left = cursor ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
+    let left = after ? pageSize : Math.min(maxPage, Math.max(pageSize, seen.current));
     for (let call = 0; call < searchCalls && left > 0; call++) {
       const query = new URLSearchParams({ location: where, limit: String(left), order, ...(filter ? { filter } : {}),
-        ...(search ? { search } : {}), ...(cursor ? { cursor } : {}) });
+        ...(search ? { search } : {}), ...(after ? { after } : {}) });
       const { body } = await own("GET", `${transfer}/transfers?${query}`);
       if (turn !== asked.current) return; // a newer request has started
-      const continues = cursor;
+      const continues = after;
       setFound((before) => (continues && before ? { transfers: [...before.transfers, ...body.transfers], next: body.next } : body));
-      cursor = body.next;
-      if (!cursor) return;
+      after = body.next;
+      if (!after) return;
       left -= body.transfers.length;
     }
   });

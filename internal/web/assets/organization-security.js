@@ -68,8 +68,8 @@ function Audit({ at }) {
   const [pages, setPages] = useState(/** @type {IdentityAPI["AuditEntry"][]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
   const terms = { ...(action && { action }), ...(since.at && { since: since.at }), ...(member.uid && { person: member.uid }) };
-  const query = (before = 0) => /** @type {const} */
-    (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(before && { before: String(before) }) })}`);
+  const query = (after = 0) => /** @type {const} */
+    (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(after && { after: String(after) }) })}`);
   const { value, error } = useLoaded(async () => {
     const { body } = await own("GET", query());
     setPages([]);
