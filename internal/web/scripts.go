@@ -72,9 +72,10 @@ func readScripts(a assets) (map[string]script, error) {
 	return scripts, nil
 }
 
-// scriptOf follows the imports of a module. It fails when an imported module does not exist.
+// scriptOf follows the imports of a module, then what they import later. It fails when an imported module does not exist.
 func scriptOf(modules map[string]module, name string) (script, error) {
 	var s script
+	var later []string
 	var follow func(name string) error
 	follow = func(name string) error {
 		m, ok := modules[name]
@@ -82,9 +83,7 @@ func scriptOf(modules map[string]module, name string) (script, error) {
 			return fmt.Errorf("there is no script %s", name)
 		}
 		s.sentences = append(s.sentences, m.sentences...)
-		for _, other := range m.later {
-			s.sentences = append(s.sentences, modules[other].sentences...)
-		}
+		later = append(later, m.later...)
 		for _, other := range m.imports {
 			if slices.Contains(s.modules, other) {
 				continue
@@ -99,6 +98,19 @@ func scriptOf(modules map[string]module, name string) (script, error) {
 	if err := follow(name); err != nil {
 		return s, err
 	}
+	first := len(s.modules)
+	for len(later) > 0 {
+		other := later[0]
+		later = later[1:]
+		if slices.Contains(s.modules, other) {
+			continue
+		}
+		s.modules = append(s.modules, other)
+		if err := follow(other); err != nil {
+			return s, err
+		}
+	}
+	s.modules = s.modules[:first]
 	slices.Sort(s.sentences)
 	s.sentences = slices.Compact(s.sentences)
 	return s, nil

@@ -7,7 +7,7 @@ import http from "node:http";
 import http2 from "node:http2";
 import os from "node:os";
 import path from "node:path";
-import { access, api, base, equal, file, focused, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, claim, equal, file, focused, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at));
 const arrived = (p) => p.locator(".status").getByText("Uploaded, not delivered yet").waitFor();
@@ -72,6 +72,7 @@ export async function dropTests() {
     };
     await leave();
     let p = await page(context, "/m/demo#unfinished");
+    await claim(p, "forgetful@example.com");
     await p.getByText("Your files are here, one step is missing").waitFor();
     equal(await asks(p), true, "asks before the page is left again");
     await p.getByRole("button", { name: "Go on" }).click();
@@ -82,6 +83,7 @@ export async function dropTests() {
     await p.close(); // the upload of a mailbox belongs to one window
     await leave();
     p = await page(context, "/m/demo");
+    await claim(p, "forgetful@example.com");
     await p.getByRole("button", { name: "Start over" }).click();
     await p.getByText("Drop files or folders here").waitFor();
     equal(await asks(p), false, "asks after starting over");

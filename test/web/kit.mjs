@@ -64,6 +64,12 @@ export async function more(p, name) {
   await p.getByRole("menuitem", { name, exact: true }).click();
 }
 
+/** Claims the unfinished upload of a person without an account, by the address that was typed then. */
+export async function claim(p, address) {
+  await p.fill("[name=claimed]", address);
+  await p.getByRole("button", { name: "Yes, go on" }).click();
+}
+
 /** Opens the folded inputs of a form: message, options. */
 export async function unfold(p) {
   await p.locator("details.more").first().waitFor();

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test,
+import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test,
   unfold, visitor, work } from "./kit.mjs";
 
 /** Fills the form of a mailbox in. */
@@ -65,6 +65,7 @@ export async function mailboxPageTests() {
     const sent = [];
     p = await page(context, "/m/demo");
     p.on("request", (r) => { if (r.method() === "PUT") sent.push(r.headers()["content-range"]); });
+    await claim(p, "sam@example.com");
     await p.getByText("You have an upload here that is not finished.").waitFor();
     equal(await p.inputValue("[name=subject]"), "Kept", "subject");
     await choose(p, [big]);
@@ -79,6 +80,7 @@ export async function mailboxPageTests() {
     const big = file("changed.bin", 8_000_000);
     await slow(p, 2_000_000);
     await choose(p, [big]);
+    await p.fill("[name=anonEmail]", "sam@example.com");
     await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.4);
     await p.waitForTimeout(600);
     await p.close();
@@ -86,6 +88,7 @@ export async function mailboxPageTests() {
     fs.writeFileSync(big.at, bytes);
     fs.utimesSync(big.at, new Date(), new Date(Date.now() + 5000));
     p = await page(context, "/m/demo");
+    await claim(p, "sam@example.com");
     await p.getByText("You have an upload here").waitFor();
     await choose(p, [big]);
     await fill(p);

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import net from "node:net";
-import { access, api, base, equal, file, page, person, test, visitor } from "./kit.mjs";
+import { access, api, base, claim, equal, file, page, person, test, visitor } from "./kit.mjs";
 import { choose, fill, receipt } from "./mailboxpage.mjs";
 
 const MiB = 1024 * 1024, part = 16 * MiB;
@@ -144,6 +144,7 @@ export async function partsTests() {
     const context = await visitor({ proxy }), big = file("cut.bin", 8 * part); // four at once on this line
     let p = await page(context, "/m/demo"), seen = watch(p);
     await choose(p, [big]);
+    await p.fill("[name=anonEmail]", "sam@example.com");
     await until(p, () => seen.held > big.size * 0.04);
     cut();
     await until(p, () => seen.held > big.size * 0.4);
@@ -151,6 +152,7 @@ export async function partsTests() {
     await p.close();
     p = await page(context, "/m/demo");
     seen = watch(p);
+    await claim(p, "sam@example.com");
     const text = await p.locator(".notice.info", { hasText: "You have an upload here that is not finished." }).textContent();
     const [, arrived] = /, ([\d.]+)\sMB of/.exec(text) ?? [];
     if (!(arrived * 1e6 > before - 100_000)) throw new Error(`what is told: ${text}`);

@@ -1,6 +1,7 @@
 // Computers that several people use: what one person leaves in the browser is not there for the next.
 
-import { api, base, closeBrowser, equal, file, mail, page, person, slow, test, unfold, visitor } from "./kit.mjs";
+import path from "node:path";
+import { api, base, claim, closeBrowser, equal, file, mail, page, person, slow, test, unfold, visitor, work } from "./kit.mjs";
 
 async function signIn(p, who) {
   await p.goto(`${base}/login`);
@@ -108,6 +109,80 @@ export async function sharedTests() {
     await p.goto(`${base}/m/demo`);
     await p.getByText("You have an upload here that is not finished.").waitFor();
     equal(await p.inputValue("[name=subject]"), "Half-A", "subject");
+  });
+
+  await test("shared: a stranger sees nothing of another one’s upload before the address that was typed then", async () => {
+    const context = await visitor();
+    let p = await page(context, "/m/demo");
+    await begin(p, "/m/demo", "private-S.bin", async (q) => {
+      await unfold(q);
+      for (const [name, value] of Object.entries({ anonSender: "Sandra Secret", anonEmail: "sandra@example.com", message: "Diagnosis" })) {
+        await q.fill(`[name=${name}]`, value);
+      }
+    });
+    const kept = await stored(p);
+    for (const word of ["Sandra", "sandra@", "Diagnosis"]) if (kept.includes(word) && !/consign.claim/.test(kept)) throw new Error(word);
+    await p.reload(); // the same person: the tab need not ask
+    await p.getByText("You have an upload here that is not finished.").waitFor();
+    equal(await p.inputValue("[name=message]"), "Diagnosis", "after a reload");
+    await p.close();
+    p = await page(context, "/m/demo");
+    await p.getByText(/An upload of \d+:\d\d [AP]M on this device, 1 file. Is it yours\?/).waitFor();
+    const shows = await p.textContent("main") + await p.locator("input, textarea").evaluateAll((all) => all.map((e) => e.value).join(" "));
+    for (const word of ["Sandra", "sandra@", "Diagnosis", "private-S"]) if (shows.includes(word)) throw new Error(`shown: ${word}`);
+    for (const word of ["Sandra", "sandra@", "Diagnosis"]) if ((await stored(p)).includes(word)) throw new Error(`stored: ${word}`);
+    await claim(p, "somebody@example.com");
+    await p.getByText("Another address was entered then.").waitFor();
+    await claim(p, "Sandra@example.com");
+    equal(await p.inputValue("[name=message]"), "Diagnosis", "her own");
+    await p.close();
+    p = await page(context, "/m/demo");
+    const cancelled = p.waitForResponse((r) => r.request().method() === "DELETE");
+    await p.getByRole("button", { name: "No, start over" }).click();
+    equal((await cancelled).status(), 204, "cancelled");
+    await p.goto(`${base}/m/demo`);
+    await p.waitForSelector(".chooser button:enabled");
+    for (const word of ["Sandra", "private-S"]) if ((await stored(p)).includes(word)) throw new Error(`stored after it: ${word}`);
+  });
+
+  await test("shared: without an address, one of the same files claims an upload, and another starts over", async () => {
+    const context = await visitor();
+    for (const own of [true, false]) {
+      let p = await page(context, "/m/demo");
+      await begin(p, "/m/demo", `nameless-${own}.bin`, (q) => q.fill("[name=anonSender]", "Nora Nameless"));
+      await p.close();
+      p = await page(context, "/m/demo");
+      await p.getByText("choose the same files again").waitFor();
+      const other = file("other.bin", 100);
+      if (own) await p.setInputFiles("[data-test=files]", path.join(work, "nameless-true.bin"));
+      else await p.setInputFiles("[data-test=files]", other.at);
+      await p.locator(".item", { hasText: own ? "nameless-true.bin" : "other.bin" }).waitFor();
+      equal([await p.locator(".item").count(), await p.inputValue("[name=anonSender]")], [1, ""], "files and name");
+      await p.getByRole("button", { name: /Remove/ }).first().click();
+      await p.close();
+      await context.clearCookies();
+      const q = await page(context, "/m/demo");
+      await q.evaluate(() => new Promise((done) => { indexedDB.deleteDatabase("consign").onsuccess = done; }));
+      await q.close();
+    }
+  });
+
+  await test("shared: a kiosk keeps nothing, and starts over after the receipt", async () => {
+    const context = await visitor(), p = await context.newPage();
+    await p.clock.install();
+    await p.goto(`${base}/m/demo?shared`);
+    await p.setInputFiles("[data-test=files]", file("kiosk-K.txt", 10).at);
+    await p.fill("[name=anonSender]", "Kim Kiosk");
+    await p.fill("[name=anonEmail]", "kim@example.com");
+    await p.clock.runFor(3000);
+    const kept = () => p.evaluate(async () => JSON.stringify([{ ...sessionStorage }, await indexedDB.databases()]));
+    equal(await kept(), "[{},[]]", "stored during the upload");
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt");
+    equal(await kept(), "[{},[]]", "stored after it");
+    await p.clock.runFor(61_000);
+    await p.waitForSelector(".chooser button:enabled");
+    equal(await p.locator(".receipt").count(), 0, "receipts");
   });
 
   await test("an answer that is cut off does not end the session", async () => {

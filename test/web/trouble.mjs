@@ -1,7 +1,7 @@
 // Failures during work: vanished files, an unavailable server, other windows, and what is kept then.
 
 import fs from "node:fs";
-import { access, api, base, equal, file, held, more, page, person, settle, settled, signedIn, slow, test, unfold,
+import { access, api, base, claim, equal, file, held, more, page, person, settle, settled, signedIn, slow, test, unfold,
   visitor } from "./kit.mjs";
 
 const from = async (p) => {
@@ -77,6 +77,7 @@ export async function troubleTests() {
     const big = file("kept.bin", 8_000_000);
     await slow(p, 2_000_000);
     await p.setInputFiles("[data-test=files]", big.at);
+    await p.fill("[name=anonEmail]", "sam@example.com");
     await p.waitForFunction(() => document.querySelector(".sum progress")?.value > 0.3);
     await p.waitForTimeout(600);
     await p.close();
@@ -84,6 +85,7 @@ export async function troubleTests() {
       json: { error: { code: 503011, message: "", details: [] } } })];
     await context.route(/\/reservations\/[^/]+$/, (route) => (away.length ? away.shift()(route) : route.continue()));
     p = await page(context, "/m/demo");
+    await claim(p, "sam@example.com");
     await p.getByText("You have an upload here that is not finished.").waitFor();
     equal(away.length, 0, "answers left");
     if (/, 0 B of/.test(await p.locator(".notice.info").textContent())) throw new Error("nothing is said to have arrived");

@@ -81,6 +81,7 @@ export function left(stamp) {
 }
 
 const short = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+const hour = new Intl.DateTimeFormat(language, { timeStyle: "short" });
 const full = new Intl.DateTimeFormat(language, { year: "numeric", month: "long", day: "numeric", hour: "numeric", minute: "2-digit",
   timeZoneName: "short" });
 
@@ -89,6 +90,9 @@ export const when = (stamp) => (stamp ? short.format(new Date(stamp)) : "");
 
 /** Formats a time of the API in full, with the time zone. @param {string | null} [stamp] */
 export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
+
+/** Formats a time of today as its hour, another one with its day. @param {number} at in milliseconds */
+export const timeOf = (at) => (new Date(at).toDateString() === new Date().toDateString() ? hour : short).format(at);
 
 /** Formats a day. @param {string} stamp like 2026-11-20 */
 export const day = (stamp) => new Intl.DateTimeFormat(language,

@@ -1,27 +1,28 @@
 // /m/{key}: a visitor delivers files to the owner of a mailbox.
 
-import {
-  Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, Unloaded, html, show, useAction, useEffect, useRef, useState,
-} from "./ui.js";
+import { Avatar, Icon, Lines, Unloaded, html, show, useEffect, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
-import { F, N, T, bytes, day } from "./i18n.js";
-import { asAnybody, bearer, call, identity, own, transfer } from "./api.js";
-import { person, signedIn } from "./session.js";
-import { TransferCode, members } from "./errors.js";
+import { F, N, T, bytes, duration } from "./i18n.js";
+import { asAnybody, bearer, call, transfer } from "./api.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
-import { FileList } from "./upload/rows.js";
-import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
+import { UploadNotices } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
-import { usable } from "./address.js";
 import { inWords } from "./filetypes.js";
-import { Fields, choices, fieldsOf, given } from "./fields.js";
-import { Receipt } from "./receipt.js";
 import "./shell.js";
 
 const key = decodeURIComponent(location.pathname.split("/")[2]);
 const at = /** @type {const} */ (`${transfer}/public/mailbox/${encodeURIComponent(key)}`);
 const product = document.documentElement.dataset.product;
+
+/** The page is a kiosk's: the device keeps nothing of an upload, and the page starts over after the receipt. */
+const shared = new URLSearchParams(location.search).has("shared");
+const afterReceipt = 60; // seconds
+
+/** What is shown from the first file on. @type {typeof import("./mailboxform.js") | null} */
+let form = null;
+const loadForm = async () => { form = await import("./mailboxform.js"); };
+for (const sign of ["pointerdown", "keydown", "dragenter"]) addEventListener(sign, () => loadForm().catch(() => {}), { once: true });
 
 const nameOf = (mailbox) => mailbox.name || mailbox.email;
 
@@ -90,161 +91,51 @@ function Closed({ mailbox }) {
 }
 
 function Delivery({ mailbox }) {
-  const upload = useUpload(`mailbox:${mailbox.uid}`, reserve);
+  const upload = useUpload(`mailbox:${mailbox.uid}`, reserve, { keeps: !shared });
   const { receipt, upload: files } = upload;
   useEffect(() => { if (mailbox.hasPicture) showPicture(); }, []);
   useTold(files, receipt, `${F("Files for %s", nameOf(mailbox))} · ${product}`);
-  if (receipt) {
-    return html`<${Receipt} receipt=${receipt} to=${nameOf(mailbox)} answers=${answers(mailbox, receipt.fields)} onMore=${upload.discard}>
+  const [, redraw] = useState(0);
+  const wanted = Boolean(receipt || files);
+  useEffect(() => { if (wanted && !form) loadForm().then(() => redraw(1), () => location.reload()); }, [wanted]);
+  if (receipt && form) {
+    return html`<${form.Receipt} receipt=${receipt} to=${nameOf(mailbox)} answers=${form.answers(mailbox, receipt.fields)}
+      onMore=${shared ? startOver : upload.discard} onDone=${shared && startOver}>
       ${receipt.sender?.email && html`<p>${F("A confirmation is on its way to %s.", receipt.sender.email)}</p>`}
+      ${shared && html`<${Ends} />`}
     <//>`;
   }
   if (!mailbox.available) return html`<div class="sheet"><${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} /></div>`;
   const chooser = (small) => html`<${Chooser} small=${small} busy=${upload.phase === "opening"}
-    disabled=${upload.phase === "looking" || Boolean(files?.stopped)} onFiles=${upload.add} />`;
-  if (files && !files.over) return html`<${Details} mailbox=${mailbox} upload=${upload} chooser=${chooser(true)} />`;
+    disabled=${upload.phase === "looking" || wanted && !form || Boolean(files?.stopped)} onFiles=${upload.add} />`;
+  if (files && !files.over && form) {
+    return html`<${form.Details} mailbox=${mailbox} upload=${upload} chooser=${chooser(true)} Owner=${Owner} kept=${!shared} />`;
+  }
   return html`<div class="sheet">
     <${Owner} mailbox=${mailbox} />
     <${UploadNotices} upload=${upload} />
-    ${chooser(false)}
+    ${!upload.found?.sealed && chooser(false)}
     <${Limits} mailbox=${mailbox} />
     <${Promises} />
   </div>`;
 }
 
-/** The owner's questions with the answers of a delivery. @returns {[string, string][]} */
-const answers = (mailbox, fields) => fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema)
-  .filter(({ name }) => fields?.[name]).map((field) => {
-    const value = String(fields[field.name]);
-    const shown = field.rule.format === "date" && /^\d{4}-\d\d-\d\d$/.test(value) ? day(value) : value;
-    return [field.title, choices(field).find((choice) => choice.value === value)?.label ?? shown];
-  });
-
 /** Creates a reservation on the mailbox. A signed-in person becomes its sender; with an expired session the visitor is anonymous. */
 async function reserve() {
-  const { body, headers } = await asAnybody("POST", at);
+  const [{ body, headers }] = await Promise.all([asAnybody("POST", at), loadForm()]);
   return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
 }
 
-/** Values of the form that the link brings: ?subject=…&field.order=4711. Visitors may change them, unless the mailbox locks them. */
-function prefilled(mailbox) {
-  const query = new URLSearchParams(location.search);
-  const fields = Object.fromEntries(fieldsOf(mailbox.fieldsSchema,
-    mailbox.uiSchema).map(({ name }) => [name, (query.get(`field.${name}`) ?? "").slice(0, 1000)]));
-  return { subject: (query.get("subject") ?? "").slice(0, 120), fields: given(fields) };
-}
+/** Makes the page of a kiosk a new visitor's. */
+const startOver = () => location.reload();
 
-/** The form while the files are uploaded: the files, the owner's questions, the sender, and a message. */
-function Details({ mailbox, upload, chooser }) {
-  const files = /** @type {import("./upload/engine.js").Upload} */ (upload.upload);
-  const ownEmail = person()?.email ?? "";
-  const brought = prefilled(mailbox), fixed = mailbox.prefillLocked ? brought : { subject: "", fields: {} };
-  const [values, setValues] = useState({ anonSender: "", anonEmail: ownEmail, message: "", ...brought, ...upload.form });
-  const set = (name, value) => {
-    setValues((now) => ({ ...now, [name]: value })); // other inputs may have changed since this render
-    upload.write({ [name]: value });
-  };
+/** Counts down to the next visitor. */
+function Ends() {
+  const [left, setLeft] = useState(afterReceipt);
   useEffect(() => {
-    if (!signedIn() || values.anonSender) return;
-    own("GET", `${identity}/profile`).then(({ body }) => body.name && !upload.form.anonSender && set("anonSender", body.name))
-      .catch(() => {});
+    const timer = setInterval(() => setLeft((n) => n - 1), 1000);
+    return () => clearInterval(timer);
   }, []);
-  const [address, setAddress] = useState(values.anonEmail); // when it was last complete: the server reminds it of an unfinished upload
-  useEffect(() => {
-    if (usable(address)) call("PATCH", `${transfer}/reservations/${files.uid}`,
-      { token: files.token, json: { anonEmail: address } }).catch(() => {});
-  }, [files.uid, address]);
-  const delivery = useDelivery(upload, () => {
-    const { fields, ...rest } = values;
-    return { ...rest, ...(mailbox.fieldsSchema ? { fields: given(fields) } : {}) };
-  });
-  const t = files.totals();
-  const wrong = wrongFields(delivery.error, mailbox);
-  useEffect(() => { if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus(); },
-    [delivery.error]);
-  const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
-  const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
-  const bound = fixed.subject && fixed.subject === values.subject && !wrong.subject ? { readonly: true, hint: T("Filled in by the link") }
-    : {};
-  const proof = useProof(files, delivery, values.anonEmail);
-  const heading = useRef(/** @type {HTMLElement | null} */ (null));
-  // the button with the focus is gone
-  useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []);
-  const [worded] = useState(Boolean(values.subject || values.message)); // shown at first
-  return html`<${Form} class="sheet details" onSend=${proof.sent ? proof.enter : delivery.wish}>
-    <${Owner} mailbox=${mailbox} small heading=${heading} />
-    <${UploadNotices} upload=${upload} />
-    ${files.items.length > 0 && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
-    ${chooser}
-    ${asked && html`<fieldset>
-      <legend>${mailbox.fieldsSchema.title || T("Questions from the recipient")}</legend>
-      <${Fields} schema=${mailbox.fieldsSchema} ui=${mailbox.uiSchema} values=${values.fields} wrong=${wrong} fixed=${fixed.fields}
-        onValue=${(name, value) => set("fields", { ...values.fields, [name]: value })} />
-    </fieldset>`}
-    <fieldset>
-      <legend>${T("From you")}</legend>
-      <${Field} label=${T("Your name")} required maxlength="120" autocomplete="name" ...${input("anonSender")} />
-      <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete="email"
-        onChange=${(event) => setAddress(event.target.value)}
-        hint=${T("For your confirmation, and a reminder in case you don’t finish.")} ...${input("anonEmail")} />
-      <details class="more" open=${worded}>
-        <summary>${T("Add a message")}</summary>
-        <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} ...${bound} />
-        <${Field} label=${T("Message")} optional as="textarea" rows="4" maxlength="5000" ...${input("message")} />
-      </details>
-    </fieldset>
-    ${proof.needed ? html`<${Proof} of=${proof} address=${values.anonEmail} />` : html`<${Problem} error=${delivery.error} />`}
-    <${Deliver} of=${delivery} upload=${files} label=${F("Deliver to %s", nameOf(mailbox))} disabled=${t.files === 0}
-      hint=${t.files === 0 ? T("Choose at least one file.") : ""} />
-  <//>`;
-}
-
-/**
- * The proof of the sender's address, which some mailboxes want: the server refuses to deliver, mails a code and checks it.
- * @param {import("./upload/engine.js").Upload} files @param {ReturnType<typeof useDelivery>} delivery @param {string} address
- */
-function useProof(files, delivery, address) {
-  const [sentTo, setSentTo] = useState("");
-  const [code, setCode] = useState("");
-  const at = /** @type {const} */ (`${transfer}/reservations/${files.uid}`), { token } = files;
-  const needed = Boolean(members(delivery.error).code);
-  const ask = useAction(async () => {
-    await call("PATCH", at, { token, json: { anonEmail: address } }); // it may have been changed since the delivery was tried
-    await call("POST", `${at}/code`, { token });
-    setSentTo(address);
-    setCode("");
-  });
-  const check = useAction(async () => {
-    await call("POST", `${at}/verify`, { token, json: { code: code.replace(/\s/g, "") } });
-    delivery.wish();
-  });
-  return { needed, sent: needed && sentTo === address, ask, check, enter: check.run, code, setCode };
-}
-
-function Proof({ of, address }) {
-  const wrong = of.check.error?.code === TransferCode.SENDER_CODE;
-  return html`
-    ${of.sent ? html`<${Notice} kind="good">${T("The code is on its way. It works for 10 minutes.")}<//>
-      <${Field} label=${T("6-digit code")} name="code" required focus inputmode="numeric" pattern="[0-9 ]{6,8}" autocomplete="one-time-code"
-        class="code"
-        value=${of.code} onInput=${(event) => of.setCode(event.target.value)}
-          error=${wrong && T("This code is not right, or no longer valid.")} />`
-    : html`<${Notice} kind="info">${F("This mailbox only accepts files from confirmed addresses. We’ll send a code to %s.", address)}<//>`}
-    ${!wrong && html`<${Problem} error=${of.check.error} />`}
-    <${Problem} error=${of.ask.error} />
-    <div><${Button} kind=${of.sent ? "quiet" : "primary"} busy=${of.ask.busy} onClick=${() => of.ask.run()}>
-      ${of.sent ? T("Send another code") : T("Send me the code")}<//></div>`;
-}
-
-/** Returns the error for each input from the details of a failed request. */
-function wrongFields(error, mailbox) {
-  /** @type {Record<string, string>} */
-  const wrong = {};
-  for (const name of Object.keys(members(error))) {
-    const bare = name.replace(/^fields\.?/, "");
-    if (name === "anonEmail") wrong[name] = T("This is not an email address that can be used.");
-    else if (["anonSender", "subject", "message"].includes(name)) wrong[name] = T("Please check this.");
-    else if (bare in (mailbox.fieldsSchema?.properties ?? {})) wrong[bare] = T("Please check this.");
-  }
-  return wrong;
+  useEffect(() => { if (left <= 0) startOver(); }, [left]);
+  return html`<p class="hint center screen">${F("For the next visitor, this page starts over in %s.", duration(left))}</p>`;
 }

@@ -8,10 +8,12 @@ import { useReceipt } from "./signedreceipt.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
- * @param {{receipt: any, to: string, answers?: [string, string][], onMore: () => unknown, children?: any}} props `receipt`: the transfer;
- *   `to`: names of the recipients; `answers`: questions and answers; `onMore` removes the receipt and starts over
+ * @param {{receipt: any, to: string, answers?: [string, string][], onMore: () => unknown, onDone?: () => unknown,
+ *   children?: any}} props `receipt`: the transfer;
+ *   `to`: names of the recipients; `answers`: questions and answers; `onMore` removes the receipt and starts over;
+ *   `onDone` does what follows "Done" instead
  */
-export function Receipt({ receipt, to, answers = [], onMore, children }) {
+export function Receipt({ receipt, to, answers = [], onMore, onDone = undefined, children }) {
   const [proof, setProof] = useState(false);
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
@@ -21,10 +23,10 @@ export function Receipt({ receipt, to, answers = [], onMore, children }) {
   const printing = html`<${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>`;
   const save = (/** @type {any} */ c) => html`<${Button} icon=${c.icon} busy=${c.busy} onClick=${c.run}>${c.label}<//>`;
   const days = Math.round((Date.parse(receipt.expiresAt) - Date.parse(receipt.createdAt)) / 864e5);
-  const done = async () => {
+  const done = onDone || (async () => {
     await onMore();
     location.assign(signedIn() ? "/inbox" : "/");
-  };
+  });
   return html`<article class="sheet receipt">
     <div class="seal"><${Icon} name="check" /></div>
     <h1>${T("Delivered")}</h1>

@@ -7,7 +7,8 @@ import { members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
 import { FileList } from "./upload/rows.js";
-import { Deliver, UploadNotices, useDelivery } from "./upload/view.js";
+import { Deliver, useDelivery } from "./upload/delivery.js";
+import { UploadNotices } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
@@ -20,7 +21,7 @@ showOwn(() => {
 });
 
 function Send({ environment }) {
-  const upload = useUpload("send", reserve, async (uid) => (await own("GET", `${transfer}/transfers/${uid}`)).body);
+  const upload = useUpload("send", reserve, { find: async (uid) => (await own("GET", `${transfer}/transfers/${uid}`)).body });
   const [values, setValues] = useState(() => ({
     mode: "people", recipients: [], subject: "", message: "", ...usualTerms(environment),
   }));

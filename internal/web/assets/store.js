@@ -117,6 +117,12 @@ export const removeReceipts = (kept) => inTab((tab) => {
   for (const name of Object.keys(tab)) if (name.startsWith(receipts) && !name.startsWith(`${receipts}${kept}.`)) tab.removeItem(name);
 });
 
+const claims = "consign.claim."; // names in sessionStorage, by the name of a record
+/** Keeps the address of a person without an account, which opens the own record after a reload. @param {Key} key @param {string} address */
+export const writeClaim = ([, name], address) => inTab((tab) => tab.setItem(claims + name, address));
+/** Returns it, only after a reload: another visit in this tab may be another person's. @param {Key} key @returns {string | undefined} */
+export const readClaim = ([, name]) => (reloaded() ? inTab((tab) => tab.getItem(claims + name)) ?? "" : undefined);
+
 // ---- opened transfers
 
 const openings = "consign.open."; // names in sessionStorage, by the key of the link

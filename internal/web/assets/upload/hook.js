@@ -1,22 +1,25 @@
-// The upload of a page as a hook. It stores a record of the reservation and its files, from which a later visit resumes.
+// The upload of a page as a hook. It stores a record of the reservation and its files, from which a later visit resumes. The engine is
+// loaded with the first file.
 
 import { announce, useEffect, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
 import { Failure, call, transfer } from "../api.js";
 import { account, now } from "../session.js";
-import { Upload, partsFrom } from "./engine.js";
-import { lockRecord, readReceipt, readRecord, removeReceipt, removeRecord, writeReceipt, writeRecord } from "../store.js";
+import {
+  lockRecord, readClaim, readReceipt, readRecord, removeReceipt, removeRecord, writeClaim, writeReceipt, writeRecord,
+} from "../store.js";
 import { reopen } from "../files.js";
 
 /** @typedef {import("./engine.js").Item} Item */
+/** @typedef {import("./engine.js").Upload} Upload */
 
 /**
  * The data that a component keeps from one render to the next. `key`: of the record and the receipt. `keep`: this window has the lock of
  * the record and may write it.
- * `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation
+ * `keeps`: this browser may keep something. `found`: the record of an earlier visit that may be another person's. `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation
  * being created.
- * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, since: number, left:
- *  import("../files.js").Chosen[],
+ * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, keeps: boolean,
+ *   since: number, left: import("../files.js").Chosen[], found?: any,
  *   opening?: Promise<import("./engine.js").Reservation> | null}} State
  */
 
@@ -33,29 +36,31 @@ const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
  * Returns the upload of this page and the functions that change it.
  * @param {string} name of the record in store.js, whose owner is the signed-in person
  * @param {() => Promise<import("./engine.js").Reservation>} reserve creates the reservation; called with the first file
- * @param {(uid: string) => Promise<any>} [find] reads the transfer, when the person may
+ * @param {{find?: (uid: string) => Promise<any>, keeps?: boolean}} [options] `find` reads the transfer, when the person may. Without `keeps`,
+ *   the device keeps nothing
  */
-export function useUpload(name, reserve, find) {
-  const state = useRef(/** @type {State} */ ({ key: [account(), name], upload: null, form: {}, keep: true, since: 0, left: [] })).current;
+export function useUpload(name, reserve, { find, keeps = true } = {}) {
+  const state = useRef(/** @type {State} */ (
+    { key: [account(), name], upload: null, form: {}, keep: keeps, keeps, since: 0, left: [] })).current;
   const { key } = state;
   const [, redraw] = useState(0);
-  // looking, ready, opening; from an earlier visit: found (files are missing), returned (all are there)
+  // looking, ready, opening; from an earlier visit: asked (whose it is), found (files are missing), returned (all are there)
   const [phase, setPhase] = useState("looking");
   const [problem, setProblem] = useState(/** @type {any} */ (null));
   const [receipt, setReceipt] = useState(/** @type {any} */ (null));
 
-  const save = throttle(() => { if (mayStore(state) && state.upload) writeRecord(key, record(state.upload, state)); }, 400);
+  const save = throttle(() => { store(state).catch(() => {}); }, 400);
   const changed = throttle(() => { redraw((n) => n + 1); save(); }, 120);
   /** @type {Context} */
   const context = { state, changed, reserve, find, setPhase, setProblem, setReceipt };
 
   useEffect(() => {
     (async () => {
-      state.keep = await lockRecord(key);
+      if (keeps) state.keep = await lockRecord(key);
       const found = state.keep ? await readRecord(key) : undefined;
-      const receipt = readReceipt(key);
+      const receipt = keeps && readReceipt(key);
       if (receipt) setReceipt(receipt);
-      else if (found && now() - found.since < lifetime) await resume(context, found);
+      else if (found && now() - found.since < lifetime) await (key[0] ? resume(context, found) : ask(context, found));
       else if (found) await removeRecord(key);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
@@ -66,10 +71,13 @@ export function useUpload(name, reserve, find) {
 
   return {
     phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep, left: state.left.length,
+    found: state.found,
     /** Stores the values of the form. @param {Record<string, any>} values */
     write(values) { Object.assign(state.form, values); save(); },
     /** Adds files, and those left from a failed try. @param {import("../files.js").Chosen[]} more */
     add: (more) => add(context, more),
+    /** Resumes the upload that was asked about, if its sender typed that address. @param {string} address @returns {Promise<boolean>} */
+    claim: (address) => claim(context, address),
     /** Asks for permission to read the missing files again that have a handle. */
     reopenAll: () => reopenAll(context).then(() => redraw((n) => n + 1)),
     /** Hides the notice about an earlier visit. */
@@ -90,8 +98,50 @@ const isOwner = ({ key: [owner] }) => account() === owner;
 /** Whether this window may write the record. @param {State} state */
 const mayStore = (state) => state.keep && isOwner(state);
 
+/** Writes the record. What a person without an account has typed is sealed with the own address. @param {State} state */
+async function store(state) {
+  const { key, upload, form } = state;
+  if (!mayStore(state) || !upload) return;
+  const made = record(upload, state);
+  if (!key[0]) {
+    const { seal } = await import("./seal.js");
+    Object.assign(made, { form: {}, sealed: await seal(form) });
+    if (made.sealed) writeClaim(key, form.anonEmail);
+  }
+  if (state.upload === upload && mayStore(state)) await writeRecord(key, made);
+}
+
+/** Asks whose upload an earlier visit has left. A reload of the tab need not ask. @param {Context} context @param {any} found the record */
+async function ask(context, found) {
+  const { state, setPhase } = context, address = readClaim(state.key);
+  state.found = found;
+  if (address !== undefined && await claim(context, address)) return;
+  setPhase("asked");
+}
+
+/** @param {Context} context @param {string} address @returns {Promise<boolean>} */
+async function claim(context, address) {
+  const { found } = context.state, form = found.sealed ? await (await import("./seal.js")).open(found.sealed, address) : {};
+  if (!form) return false;
+  await resume(context, { ...found, form });
+  return true;
+}
+
+/**
+ * Decides about an upload that was asked about when files are chosen: one of its files claims it, others start over.
+ * @param {Context} context @param {import("../files.js").Chosen[]} chosen
+ */
+async function decide(context, chosen) {
+  const { found } = context.state, own = chosen.some(({ file, name }) =>
+    found.items.some((/** @type {Item} */ i) => i.name === name && i.size === file.size && i.modified === file.lastModified));
+  await (own && !found.sealed ? claim(context, "") : discard(context));
+}
+
 /** Resumes the upload of an earlier visit. @param {Context} context @param {any} found the record */
 async function resume({ state, changed, setPhase, setProblem }, found) {
+  state.found = undefined;
+  setPhase("looking");
+  const { Upload, partsFrom } = await import("./engine.js");
   const upload = new Upload({ ...found, ...found.limits }, changed);
   const wait = (/** @type {Failure} */ error) => { setProblem(error); return true; };
   const known = await upload.patiently(() => call("GET", `${transfer}/reservations/${found.uid}`, { token: found.token }),
@@ -99,6 +149,7 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
   if (known instanceof Error) {
     await removeRecord(state.key);
     setProblem(T("An earlier upload from this browser has expired. Please start again."));
+    setPhase("ready");
     return;
   }
   setProblem(null);
@@ -119,15 +170,16 @@ async function resume({ state, changed, setPhase, setProblem }, found) {
 }
 
 /** @param {Context} context @param {import("../files.js").Chosen[]} more */
-async function add({ state, changed, reserve, setPhase, setProblem }, more) {
-  const chosen = [...state.left.splice(0), ...more];
+async function add(context, more) {
+  const { state, changed, reserve, setPhase, setProblem } = context, chosen = [...state.left.splice(0), ...more];
   if (!chosen.length) return;
   setProblem(null);
   try {
+    if (state.found) await decide(context, chosen);
     if (!state.upload || state.upload.over) {
       setPhase("opening");
       state.opening ??= reserve().finally(() => { state.opening = null; });
-      const reservation = await state.opening;
+      const [reservation, { Upload }] = await Promise.all([state.opening, import("./engine.js")]);
       if (!state.upload || state.upload.over) Object.assign(state, { upload: new Upload(reservation, changed), since: now() });
     }
     const twice = /** @type {Upload} */ (state.upload).add(chosen);
@@ -152,10 +204,10 @@ async function reopenAll({ state }) {
 
 /** @param {Context} context */
 async function discard({ state, changed, setPhase, setProblem, setReceipt }) {
-  const { upload } = state;
-  Object.assign(state, { upload: null, left: [] });
+  const { upload } = state, ended = upload ?? state.found;
+  Object.assign(state, { upload: null, left: [], found: undefined });
   for (const item of upload?.items ?? []) item.request?.abort();
-  if (upload) call("DELETE", `${transfer}/reservations/${upload.uid}`, { token: upload.token }).catch(() => {});
+  if (ended) call("DELETE", `${transfer}/reservations/${ended.uid}`, { token: ended.token }).catch(() => {});
   removeReceipt(state.key);
   await removeRecord(state.key);
   setPhase("ready");
@@ -175,7 +227,7 @@ async function deliver({ state, find, setReceipt }, metadata) {
   const kept = { ...done, sender: done.sender ?? { name: metadata.anonSender, email: metadata.anonEmail },
     reservation: { uid: upload.uid, token: upload.token } };
   state.upload = null;
-  if (isOwner(state)) writeReceipt(state.key, kept);
+  if (isOwner(state) && state.keeps) writeReceipt(state.key, kept);
   if (state.keep) await removeRecord(state.key);
   setReceipt(kept);
   document.getElementById("main")?.focus();
