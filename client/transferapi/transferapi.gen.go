@@ -2697,6 +2697,13 @@ func (c *Client) HeadObject(ctx context.Context, uid TransferUID, objectUID Obje
 	return call.Do[http.Header](ctx, c.call, http.MethodHead, call.Path("/transfers/{uid}/objects/{objectUid}/content", uid, objectUID), params, call.Body{}, editors)
 }
 
+// GetTransferQRCode: The link of a transfer as a QR code
+//
+//	GET /transfers/{uid}/qr
+func (c *Client) GetTransferQRCode(ctx context.Context, uid TransferUID, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/transfers/{uid}/qr", uid), nil, call.Body{}, editors)
+}
+
 // GetReceipt: Receipt of a transfer
 //
 //	GET /transfers/{uid}/receipt

@@ -121,7 +121,7 @@ var authorization = map[string][]string{
 		"POST /transfer/v2/adminunit/transfers/{uid}/extend", "POST /transfer/v2/adminunit/transfers/{uid}/revoke",
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}",
 		"DELETE /transfer/v2/transfers/{uid}",
-		"GET /transfer/v2/transfers/{uid}/receipt",
+		"GET /transfer/v2/transfers/{uid}/receipt", "GET /transfer/v2/transfers/{uid}/qr",
 		"POST /transfer/v2/transfers/{uid}/recipients", "DELETE /transfer/v2/transfers/{uid}/recipients/{deliveryUid}",
 		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind",
 		"GET /transfer/v2/transfers/{uid}/activity", "POST /transfer/v2/transfers/{uid}/forward",

@@ -45,6 +45,21 @@ export async function transferTests() {
     await q.getByText("These files are no longer here").waitFor();
   });
 
+  await test("links: who made one is told to copy it, and finds it again in Sent, with its QR code", async () => {
+    const sender = await person("Linus");
+    const p = await page(await signedIn(sender), "/send");
+    await send(p, [file("linked.bin", 100)], { subject: "To be found" });
+    await p.getByRole("heading", { name: "Your link is ready" }).waitFor();
+    equal(await p.locator(".receipt .button.primary").allTextContents(), ["Copy the link"], "the primary button");
+    const link = await p.locator(".link-box code").textContent();
+    await p.goto(p.url().replace("/send", "/inbox"));
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.getByText("To be found").click();
+    equal(await p.locator(".link-box code").textContent(), link, "the link in Sent");
+    await p.getByRole("button", { name: "QR code" }).click();
+    await p.waitForFunction(() => document.querySelector(".qr-code img")?.naturalWidth > 0);
+  });
+
   await test("a link with a password", async () => {
     const sender = await person("Lena");
     const p = await page(await signedIn(sender), "/send");

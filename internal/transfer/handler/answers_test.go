@@ -131,6 +131,23 @@ func TestMailboxTable(t *testing.T) {
 	ann.With("Accept", "application/json").Get(s.Transfer + "/mailbox/transfers").Want(http.StatusNotAcceptable)
 }
 
+// TestTransferQRCode: the sender of a link gets it as a QR code, until it is revoked. Nobody else does.
+func TestTransferQRCode(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
+	drop := deliver(ann, object{}, [2]string{"a", "a"})
+	svg := ann.With("Accept", "image/*").Get(drop.path + "/qr").Want(http.StatusOK)
+	if !strings.HasPrefix(string(svg.Body), "<svg ") || svg.Header.Get("Content-Type") != "image/svg+xml" {
+		t.Errorf("%v %.80s", svg.Header, svg.Body)
+	}
+	bob.With("Accept", "image/*").Get(drop.path + "/qr").Want(http.StatusNotFound)
+	sent := deliver(ann, object{"recipients": []object{{"email": "bob@example.com", "destinationType": "to"}}}, [2]string{"a", "a"})
+	bob.With("Accept", "image/*").Get(sent.path + "/qr").Want(http.StatusNotFound) // a recipient
+	ann.Delete(drop.path).Want(http.StatusNoContent)
+	ann.With("Accept", "image/*").Get(drop.path + "/qr").Want(http.StatusNotFound)
+}
+
 // TestMailboxQRCode: everybody gets the link of a mailbox as a QR code; an unknown one is 404.
 func TestMailboxQRCode(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/imaging"
 )
 
@@ -34,12 +35,29 @@ func (h *Handler) getMailboxQRCode(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	image, err := imaging.QRCode(h.hosts.URL(caller(r).Client.Host.Name, "/m/"+cmp.Or(m.VanityLink, m.Person.String())))
+	w.Header().Set("Cache-Control", "public, max-age=600")
+	return sendQRCode(w, r, h.hosts.URL(caller(r).Client.Host.Name, "/m/"+cmp.Or(m.VanityLink, m.Person.String())))
+}
+
+// getTransferQRCode handles GET /transfers/{uid}/qr: the link that the sender has made as a QR code.
+func (h *Handler) getTransferQRCode(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return err
+	}
+	link, err := h.service.TransferLink(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return sendQRCode(w, r, link)
+}
+
+func sendQRCode(w http.ResponseWriter, r *http.Request, link string) error {
+	image, err := imaging.QRCode(link)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", typeSVG)
-	w.Header().Set("Cache-Control", "public, max-age=600")
 	return httpapi.Document(w, r, image)
 }
 

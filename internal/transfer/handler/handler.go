@@ -172,6 +172,7 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "PATCH", Pattern: one, Auth: both, Handler: h.patchTransfer},
 		{Method: "DELETE", Pattern: one, Auth: sends, Handler: h.deleteTransfer},
 		{Method: "GET", Pattern: one + "/receipt", Auth: reads, Produces: receiptTypes, Handler: h.getReceipt},
+		{Method: "GET", Pattern: one + "/qr", Auth: reads, Produces: []string{typeSVG}, Handler: h.getTransferQRCode},
 		{Method: "POST", Pattern: one + "/forward", Auth: both, Handler: h.forwardTransfer, Creates: true},
 		{Method: "POST", Pattern: one + "/recipients", Auth: sends, Handler: h.addRecipients, Creates: true},
 		{Method: "DELETE", Pattern: one + "/recipients/{deliveryUid}", Auth: sends, Handler: h.deleteRecipient},

@@ -230,6 +230,25 @@ func hide(t *transfer.Transfer) {
 	t.ObjectCount, t.TotalBytes, t.MalwareStatus = 0, 0, ""
 }
 
+// senderLink returns the link of a transfer that its sender has made, "" for others and once it has ended.
+func (s *Service) senderLink(ctx context.Context, row postgres.SeenTransfer, state transfer.State) (string, error) {
+	if !row.AsSender || state.Ended() {
+		return "", nil
+	}
+	link, err := s.store.SenderLink(ctx, row.UID)
+	return s.storedLink(link), err
+}
+
+// TransferLink returns the link that the caller has made of an own transfer.
+// Errors: transfer.ErrNotFound, also when it has no link.
+func (s *Service) TransferLink(ctx context.Context, caller token.Caller, uid id.Transfer) (string, error) {
+	t, _, err := s.Transfer(ctx, caller, uid)
+	if err == nil && t.Link == "" {
+		err = transfer.ErrNotFound
+	}
+	return t.Link, err
+}
+
 // Transfer returns one of the caller's transfers, for its sender with the link, because the answer to the confirm may have
 // been lost. It has no objects while it is locked. The first view of a transfer without files is its first access.
 // Errors: transfer.ErrNotFound.
@@ -248,12 +267,8 @@ func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Tran
 			return SeenTransfer{}, nil, err
 		}
 	}
-	if row.AsSender && !seen.State.Ended() {
-		link, err := s.store.SenderLink(ctx, uid)
-		if err != nil {
-			return SeenTransfer{}, nil, err
-		}
-		seen.Link = s.storedLink(link)
+	if seen.Link, err = s.senderLink(ctx, row, seen.State); err != nil {
+		return SeenTransfer{}, nil, err
 	}
 	if err := s.addAnswers(ctx, &seen.Transfer); err != nil {
 		return SeenTransfer{}, nil, err

@@ -14,6 +14,7 @@ import { FirstMailbox } from "./mailboxlink.js";
 import { Invitations } from "./invitations.js";
 import { useReceipt } from "./signedreceipt.js";
 import { Chosen, Narrow } from "./inbox-tools.js";
+import { TransferLink } from "./transferlink.js";
 import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
 import { Received } from "./received.js";
 import "./shell.js";
@@ -242,6 +243,7 @@ function Detail({ summary, sent, onChange }) {
     ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)}
       anyway=${t.downloadAnyway ? (uid) => downloadAnyway(t.uid, uid) : undefined} />`}
+    ${!over && t.link && t.type === "drop" && html`<${TransferLink} transfer=${t} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
     ${(full || load.error) && (sent ? html`<${Living} transfer=${t} onChange=${changed} further=${further} />`
       : html`<${Received} transfer=${t} over=${over} onChange=${changed} further=${further} />`)}

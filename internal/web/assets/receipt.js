@@ -8,12 +8,13 @@ import { useReceipt } from "./signedreceipt.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
- * @param {{receipt: any, to: string, answers?: [string, string][], onMore: () => unknown, onDone?: () => unknown,
+ * @param {{receipt: any, to: string, title?: string, answers?: [string, string][], onMore: () => unknown, onDone?: () => unknown,
  *   children?: any}} props `receipt`: the transfer;
- *   `to`: names of the recipients; `answers`: questions and answers; `onMore` removes the receipt and starts over;
+ *   `to`: names of the recipients; `title`: other than
+ *   "Delivered", then "Done" is not the primary button; `answers`: questions and answers; `onMore` removes the receipt and starts over;
  *   `onDone` does what follows "Done" instead
  */
-export function Receipt({ receipt, to, answers = [], onMore, onDone = undefined, children }) {
+export function Receipt({ receipt, to, title = "", answers = [], onMore, onDone = undefined, children }) {
   const [proof, setProof] = useState(false);
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
@@ -29,7 +30,7 @@ export function Receipt({ receipt, to, answers = [], onMore, onDone = undefined,
   });
   return html`<article class="sheet receipt">
     <div class="seal"><${Icon} name="check" /></div>
-    <h1>${T("Delivered")}</h1>
+    <h1>${title || T("Delivered")}</h1>
     <p class="lead">${N("%d file, %s", "%d files, %s", objects.length, bytes(total))}${days > 0
       && html` · ${N("available for %d day", "available for %d days", days)}`}
       ${to && html`<span class="block break">${F("to %s", to)}</span>`}</p>
@@ -70,7 +71,7 @@ export function Receipt({ receipt, to, answers = [], onMore, onDone = undefined,
     ${said}
     <div class="row center screen">
       <${Button} onClick=${onMore}>${T("Send more files")}<//>
-      <${Button} kind="primary" onClick=${done}>${T("Done")}<//>
+      <${Button} kind=${title ? "plain" : "primary"} onClick=${done}>${T("Done")}<//>
     </div>
   </article>`;
 }

@@ -1,6 +1,6 @@
 // /send: sends files to people, or makes a link to them.
 
-import { Copy, Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
+import { Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
 import { bearer, own, transfer } from "./api.js";
 import { members } from "./errors.js";
@@ -12,6 +12,7 @@ import { UploadNotices } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
+import { TransferLink } from "./transferlink.js";
 import { Options, terms, usualTerms } from "./terms.js";
 
 showOwn(() => {
@@ -115,9 +116,9 @@ function Sent({ upload }) {
   const { receipt } = upload;
   const names = (receipt.recipients ?? []).map((r) => r.name || r.email);
   const to = names.length > 3 ? N("%d recipient", "%d recipients", names.length) : list(names);
-  return html`<${Receipt} receipt=${receipt} to=${to} onMore=${upload.discard}>
-    ${receipt.link && html`<div class="link-box"><code>${receipt.link}</code><${Copy} text=${receipt.link}
-      label=${T("Copy the link")} /></div>
+  const made = names.length === 0; // the link is the only way to the files
+  return html`<${Receipt} receipt=${receipt} to=${to} title=${made ? T("Your link is ready") : ""} onMore=${upload.discard}>
+    ${receipt.link && html`<${TransferLink} transfer=${receipt} primary=${made} />
       <p class="hint">${guarded({ mode: "link", protection: receipt.protection })}</p>`}
   <//>`;
 }

@@ -313,8 +313,8 @@ function copyByCommand(text) {
   removeEventListener("copy", fill);
 }
 
-/** A button that copies a text. @param {{text: string, label: string}} props */
-export function Copy({ text, label }) {
+/** A button that copies a text. @param {{text: string, label: string, kind?: string}} props */
+export function Copy({ text, label, kind = "plain" }) {
   const [done, set] = useState(false);
   const copy = async () => {
     if (navigator.clipboard) await navigator.clipboard.writeText(text);
@@ -323,7 +323,7 @@ export function Copy({ text, label }) {
     announce(T("Copied"));
     setTimeout(() => set(false), 2000);
   };
-  return html`<${Button} icon=${done ? "check" : "copy"} onClick=${copy}>${done ? T("Copied") : label}<//>`;
+  return html`<${Button} kind=${kind} icon=${done ? "check" : "copy"} onClick=${copy}>${done ? T("Copied") : label}<//>`;
 }
 
 /** A text with its line breaks. @param {{text: string}} props */
