@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -40,6 +41,8 @@ type fileVerdict struct {
 	Path string `json:"path"`
 	Name string `json:"name,omitempty"` // in the receipt
 	OK   bool   `json:"ok"`
+
+	Changed bool `json:"changed,omitempty"` // an object of the receipt has its name, and other bytes
 }
 
 func (p *Program) verifyCommand() *cobra.Command {
@@ -47,7 +50,7 @@ func (p *Program) verifyCommand() *cobra.Command {
 	var tsaCert string
 	c := &cobra.Command{
 		Use: "verify [flags] --key KEY… receipt.consign [FILE…]", Short: "Verify a receipt and files offline",
-		Long: `Verify a receipt and files offline. KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
+		Long: `Verify a receipt and files offline. The receipt is the file receipt.consign, or the PDF to which it is attached. KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
 The exit code is 1 when the receipt or a file is refused.`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, paths []string) error { return p.verify(paths, keys, witnesses, tsaCert) },
@@ -154,7 +157,7 @@ func stamped(v proof.Verified, roots *x509.CertPool) (*time.Time, error) {
 // judge verifies a receipt and compares files with it.
 func judge(file []byte, paths []string, policy proof.Policy, roots *x509.CertPool) (verdict, error) {
 	v := verdict{Files: []fileVerdict{}}
-	statement, p, err := proof.Split(file)
+	statement, p, err := proof.Split(proof.Attached(file))
 	var checked proof.Verified
 	if err == nil {
 		checked, err = proof.Verify(p, proof.Entry(statement), policy)
@@ -194,6 +197,9 @@ func (v *verdict) compare(objects []transfer.StatedObject, paths []string) error
 			rest = slices.DeleteFunc(rest, same)
 		} else {
 			v.Valid, v.Error = false, "a file is not one of the receipt"
+			f.Changed = slices.ContainsFunc(objects, func(o transfer.StatedObject) bool {
+				return filepath.Base(filepath.FromSlash(o.Name)) == filepath.Base(path)
+			})
 		}
 		v.Files = append(v.Files, f)
 	}
@@ -226,6 +232,8 @@ func (v verdict) print(w io.Writer) error {
 	for _, f := range v.Files {
 		if f.OK {
 			fmt.Fprintf(&b, "ok       %s is %s\n", f.Path, f.Name)
+		} else if f.Changed {
+			fmt.Fprintf(&b, "CHANGED  %s is not the file that was delivered\n", f.Path)
 		} else {
 			fmt.Fprintf(&b, "REFUSED  %s is no file of this receipt\n", f.Path)
 		}

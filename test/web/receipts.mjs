@@ -44,6 +44,20 @@ export async function receiptTests() {
     await q.getByText("sender-checked").waitFor();
     await q.locator("tr[data-state=ok]").getByText("signed.bin").waitFor();
     await q.locator("tr[data-state=foreign]").getByText("other.bin").waitFor();
+    await q.getByRole("button", { name: "Remove other.bin" }).click();
+    equal(await q.locator("tr[data-state=foreign]").count(), 0, "files that are none, after it was removed");
+    const changed = path.join(work, "changed", "signed.bin");
+    fs.mkdirSync(path.dirname(changed), { recursive: true });
+    fs.writeFileSync(changed, "other bytes");
+    await q.getByRole("button", { name: "Remove signed.bin" }).click();
+    await q.locator("tr[data-state=open]").waitFor();
+    await q.setInputFiles("[data-test=files]", [changed]);
+    await q.locator("[data-verdict=changed]").getByText("0 of 1 file is unchanged").waitFor();
+    await q.locator("tr[data-state=changed]").getByText("Changed: not the file that was delivered").waitFor();
+    await q.getByRole("button", { name: "Remove signed.bin" }).click();
+    const other = await page(await visitor(), "/verify");
+    await other.setInputFiles("[data-test=files]", [await pdf.path()].map((at) => { fs.copyFileSync(at, `${at}.pdf`); return `${at}.pdf`; }));
+    await other.locator("[data-verdict=genuine]").getByText("Under oath").first().waitFor();
     await q.screenshot({ path: path.join(work, "verify.png"), fullPage: true });
 
     const text = fs.readFileSync(receipt, "utf8");

@@ -331,6 +331,9 @@ func TestReceiptAsPDF(t *testing.T) {
 		if !slices.ContainsFunc(pdfStreams(t, got.Body), func(b []byte) bool { return bytes.Equal(b, file) }) {
 			t.Errorf("%s: the receipt is not attached", locale)
 		}
+		if !bytes.Equal(proof.Attached(got.Body), file) {
+			t.Errorf("%s: consign verify does not find the receipt", locale)
+		}
 		if at := os.Getenv("RECEIPT_PDF"); at != "" {
 			_ = os.WriteFile(at+locale+".pdf", got.Body, 0o600)
 		}

@@ -95,6 +95,25 @@ async function included(leaf, index, size, path, root) {
   check(sn === 0n && same(r, root), "the statement is not in the log");
 }
 
+/** @param {string} text */
+const bytesOf = (text) => Uint8Array.from(text, (c) => c.charCodeAt(0));
+
+/**
+ * Returns the receipt in the PDF document of a receipt, or null. The document need not be trusted: the receipt in it is verified.
+ * @param {Uint8Array} file @returns {Promise<Uint8Array<ArrayBuffer> | null>}
+ */
+export async function attached(file) {
+  const text = new TextDecoder("latin1").decode(file);
+  if (!text.startsWith("%PDF-")) return null;
+  for (const { index, 0: found, 1: length } of text.matchAll(/\/Type \/EmbeddedFile \/Length (\d{1,9}) [^\n]*\n+stream\n/g)) {
+    const packed = file.slice(index + found.length, index + found.length + Number(length));
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const content = await new Response(unpacked).arrayBuffer().then((all) => new Uint8Array(all), () => null);
+    if (content && same(content.subarray(0, 8), bytesOf("consign-"))) return content;
+  }
+  return null;
+}
+
 /** @param {string} value */
 const unescape = (value) => value.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code) => (code ? String.fromCharCode(parseInt(code, 16)) : "\\"));
 

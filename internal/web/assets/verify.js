@@ -1,9 +1,9 @@
 // /verify: checks a receipt and files in the browser. The page needs the server only to load: nothing is sent, and it works offline
 // afterwards.
 
-import { Icon, Notice, StepHeading, html, show, useEffect, useRef, useState } from "./ui.js";
-import { T, bytes, exactly } from "./i18n.js";
-import { Refused, hashFile, readKeys, verify } from "./proof.js";
+import { Icon, Notice, StepHeading, Tool, html, show, useEffect, useState } from "./ui.js";
+import { F, N, T, bytes, count, exactly } from "./i18n.js";
+import { Refused, attached, hashFile, readKeys, verify } from "./proof.js";
 import { Chooser } from "./upload/chooser.js";
 import { startWorker } from "./workers.js";
 import "./shell.js";
@@ -40,12 +40,17 @@ async function sumOf(file) {
     .join("");
 }
 
-/** Checks the receipt among files. @param {File[]} files */
-async function checkReceipt(files) {
-  const receipt = files.find((f) => f.name.endsWith(".consign") && f.size < largest);
-  if (!receipt) return { problem: T("There is no receipt among these files. Its name ends with .consign.") };
+/** The bytes of a receipt: those of receipt.consign, or what is attached to its PDF; null for other files. @param {File} file */
+async function receiptIn(file) {
+  if (file.size >= largest || !/\.(consign|pdf)$/i.test(file.name)) return null;
+  const content = new Uint8Array(await file.arrayBuffer());
+  return file.name.endsWith(".consign") ? content : attached(content);
+}
+
+/** @param {Uint8Array} content */
+async function check(content) {
   try {
-    return { receipt: await verify(new Uint8Array(await receipt.arrayBuffer()), await keys) };
+    return { receipt: await verify(content, await keys) };
   } catch (error) {
     if (error instanceof Refused) return { refused: true };
     return { problem: T("This browser cannot check signatures. Use a newer one.") };
@@ -66,22 +71,43 @@ function factsOf({ lines }) {
   return facts.filter(([, value]) => value);
 }
 
-/** What a receipt says, and which of its files are there. @param {{receipt: import("./proof.js").Statement, sums: Hashed[]}} props */
-function Proved({ receipt, sums }) {
-  const have = (o) => sums.some((s) => s.sum === o.sha256 && s.size === o.size);
-  const foreign = sums.filter((s) => !receipt.objects.some((o) => o.sha256 === s.sum && o.size === s.size));
+/** The name of a file without its folders. @param {string} name */
+const base = (name) => name.split("/").at(-1);
+
+/**
+ * Compares files with a receipt: `rows` are the objects with their states, `others` the files that are none of them.
+ * @param {import("./proof.js").Statement} receipt @param {Hashed[]} sums
+ */
+function compared({ objects }, sums) {
+  const is = (/** @type {Hashed} */ s, /** @type {{size: number, sha256: string}} */ o) => s.sum === o.sha256 && s.size === o.size;
+  const none = sums.filter((s) => !objects.some((o) => is(s, o)));
+  const rows = objects.map((o) => {
+    const file = sums.find((s) => is(s, o)), other = none.find((s) => base(s.name) === base(o.name));
+    return { ...o, file: file ?? other, state: file ? "ok" : other ? "changed" : "open" };
+  });
+  return { rows, others: none.filter((s) => !rows.some((r) => r.file === s)) };
+}
+
+/** What a receipt says, and which of its files are there. @param {any} props `onRemove` takes a file away */
+function Proved({ receipt, rows, others, onRemove }) {
   const facts = factsOf(receipt), signed = receipt.lines.filter((l) => l.name !== "salt")
     .map((l) => html`<dt>${l.name}</dt><dd class="break">${l.value}</dd>`);
+  const said = { ok: ["good", T("unchanged")], changed: ["bad", T("Changed: not the file that was delivered")],
+    open: ["plain", T("not checked: choose this file as well")] };
+  const end = (file, size) => html`<td class="right">${bytes(size)}${file && html`
+    <${Tool} icon="close" label=${F("Remove %s", file.name)} onClick=${() => onRemove(file)} />`}</td>`;
   return html`<dl class="facts">${facts.length > 0 ? facts.map(([name, value]) => html`<dt>${name}</dt><dd class="break">${value}</dd>`)
     : signed}</dl>
-    ${(receipt.objects.length > 0 || foreign.length > 0) && html`<table class="delivered proven">
+    ${(rows.length > 0 || others.length > 0) && html`<table class="delivered proven">
       <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
       <tbody>
-        ${foreign.map((s) => html`<tr data-state="foreign"><td><span class="name">${s.name}</span> <span class="badge warn">
-          ${T("not in this receipt")}</span></td><td class="right">${bytes(s.size)}</td></tr>`)}
-        ${receipt.objects.map((o) => html`<tr data-state=${have(o) ? "ok" : "open"}><td><span class="name">${o.name}</span>
-          <span class="badge">${have(o) ? T("unchanged") : T("not checked: choose this file as well")}</span>
-          <code class="hash" title="SHA-256">SHA-256 ${o.sha256}</code></td><td class="right">${bytes(o.size)}</td></tr>`)}
+        ${others.map((s) => html`<tr data-state="foreign"><td><span class="name">${s.name}</span> <span class="badge warn">
+          ${T("not in this receipt")}</span></td>${end(s, s.size)}</tr>`)}
+        ${rows.map((o) => html`<tr data-state=${o.state}><td><span class="name">${o.name}</span>
+          <span class=${`badge ${said[o.state][0]}`}>${said[o.state][1]}</span>
+          <code class="hash" title="SHA-256">SHA-256 ${o.sha256}</code>
+          ${o.state === "changed" && html`<code class="hash">${F("Your file: %s", `SHA-256 ${o.file.sum}`)}</code>`}</td>
+          ${end(o.file, o.size)}</tr>`)}
       </tbody></table>`}
     <p>${T("This server recorded this delivery exactly as it is written here, and nothing was changed since.")}</p>
     <p class="dim">${T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s.")}</p>
@@ -91,8 +117,20 @@ function Proved({ receipt, sums }) {
       <dl class="facts">${signed}</dl><p class="dim"><code>${receipt.log} #${receipt.index} / ${receipt.size}</code></p></details>`;
 }
 
+/** The seal: amber when a file was changed. */
+function Verdict({ receipt, sums, onRemove }) {
+  const { rows, others } = compared(receipt, sums), ok = rows.filter((o) => o.state === "ok").length;
+  const changed = rows.some((o) => o.state === "changed");
+  const title = changed ? N("%2$s of %1$d file is unchanged", "%2$s of %1$d files are unchanged", rows.length, count(ok))
+    : T("The receipt is genuine");
+  return html`<div class="verdict" data-verdict=${changed ? "changed" : "genuine"}>
+    <div class="center"><div class="seal"><${Icon} name=${changed ? "alert" : "check"} /></div>
+      <${StepHeading}>${title}<//>
+      ${changed && html`<p>${T("The receipt is genuine. A file that you chose is not the one that was delivered.")}</p>`}</div>
+    <${Proved} receipt=${receipt} rows=${rows} others=${others} onRemove=${onRemove} /></div>`;
+}
+
 show(() => {
-  const files = useRef(/** @type {File[]} */ ([]));
   const [busy, setBusy] = useState(false);
   const [result, setResult] = useState(
     /** @type {{receipt?: import("./proof.js").Statement, refused?: boolean, problem?: string} | null} */ (null));
@@ -101,24 +139,24 @@ show(() => {
   /** @param {import("./files.js").Chosen[]} chosen */
   const add = async (chosen) => {
     setBusy(true);
-    const added = chosen.map((c) => c.file), receipts = added.some((f) => f.name.endsWith(".consign"));
-    files.current = [...(receipts ? files.current.filter((f) => !f.name.endsWith(".consign")) : files.current), ...added];
-    setResult(await checkReceipt(files.current));
-    for (const file of added.filter((f) => !f.name.endsWith(".consign"))) {
-      const sum = await sumOf(file);
-      setSums((s) => [...s, { name: file.name, size: file.size, sum }]);
+    const given = await Promise.all(chosen.map(async ({ file }) => ({ file, content: await receiptIn(file).catch(() => null) })));
+    const found = given.findLast(({ file, content }) => content && file.name.endsWith(".consign")) ?? given.find((g) => g.content);
+    if (found?.content) setResult(await check(found.content));
+    else setResult((before) => before ?? { problem: T("There is no receipt among these files. Its name ends with .consign.") });
+    for (const { file } of given.filter((g) => !g.content)) {
+      const sum = await sumOf(file).catch(() => "");
+      if (sum) setSums((s) => [...s.filter((o) => o.name !== file.name || o.sum !== sum), { name: file.name, size: file.size, sum }]);
     }
     setBusy(false);
   };
-  return html`<div class="narrow card" data-busy=${busy}>
+  const remove = (/** @type {Hashed} */ file) => setSums((all) => all.filter((s) => s !== file));
+  return html`<div class="sheet" data-busy=${busy}>
     <h1>${T("Check a receipt")}</h1>
     <p>${T("Check a receipt and the files it lists. Nothing leaves your device.")}</p>
     <${Chooser} onFiles=${add} busy=${busy} small=${result !== null} />
     ${result?.problem && html`<${Notice} kind="bad">${result.problem}<//>`}
     ${result?.refused && html`<div class="verdict" data-verdict="refused"><${StepHeading}>${T("The receipt was refused")}<//>
       <${Notice} kind="bad">${T("It was changed, is damaged, or was not signed by this server.")}<//></div>`}
-    ${result?.receipt && html`<div class="verdict" data-verdict="genuine"><div class="center"><div class="seal"><${Icon}
-      name="check" /></div><${StepHeading}>${T("The receipt is genuine")}<//></div>
-      <${Proved} receipt=${result.receipt} sums=${sums} /></div>`}
+    ${result?.receipt && html`<${Verdict} receipt=${result.receipt} sums=${sums} onRemove=${remove} />`}
   </div>`;
 });
