@@ -59,9 +59,9 @@ campaign = $(GO) test -tags campaign -count=1 -v -timeout
 needs = test/lib.sh need $(1) $(2) &&
 test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
 test-encrypted: suite = CONSIGN_TEST_STORAGE_ENCRYPTION=on $(GO) test -timeout 40m ./internal/app ./internal/transfer/...
-test-crash:     suite = $(campaign) 30m -run '^TestCrash(Parts|Concatenation|Inspections)?$$' ./test/campaign
+test-crash:     suite = $(campaign) 90m -run '^TestCrash(Parts|Concatenation|Inspections)?$$' ./test/campaign
 test-memory:    suite = $(campaign) 60m -run '^TestMemory$$' ./test/campaign
-test-faults:    suite = $(if $(ROUNDS),TEST_FAULT_ROUNDS=$(ROUNDS)) $(campaign) 90m -run '$(or $(RUN),^TestFaults)' ./test/campaign
+test-faults:    suite = $(campaign) 90m -run '$(or $(RUN),^TestFaults)' ./test/campaign
 test-inbox:     suite = $(GO) test -tags million -count=1 -v -timeout 30m -run '^TestInboxOfAMillion$$' ./internal/transfer/service
 test-timing:    suite = $(GO) test -tags timing -count=1 -v -run EqualCost ./internal/identity/handler
 test-gettext:   suite = $(call needs,msgfmt,gettext) $(GO) test -tags gettext -count=1 -run '^TestMsgfmt$$' ./internal/i18n

@@ -39,13 +39,7 @@ const blackoutCuts = 20
 // given before is still true: bytes held, transfers, dates, revocations, receipts, checkpoints of the log. In the end consign fsck finds
 // nothing. Half of the cuts are with encryption.
 func TestBlackout(t *testing.T) {
-	cuts := blackoutCuts
-	if text := os.Getenv("CUTS"); text != "" {
-		var err error
-		if cuts, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	cuts := number(t, "CUTS", blackoutCuts)
 	for _, encryption := range []string{"off", "on"} {
 		t.Run("encryption "+encryption, func(t *testing.T) {
 			begin := time.Now()

@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -24,20 +23,14 @@ import (
 	"time"
 )
 
-// deliveryRounds is the number of kills; TEST_FAULT_ROUNDS overrides it.
+// deliveryRounds is the number of kills; ROUNDS overrides it.
 const deliveryRounds = 200
 
 // TestFaults kills the server with SIGKILL at random moments of upload, confirm and delivery. After each restart the client
 // resumes at the stored offset. In the end every transfer exists and matches byte for byte, consign fsck finds nothing, each
 // transfer was announced, and no Message-ID was used for two different bodies.
 func TestFaults(t *testing.T) {
-	rounds := deliveryRounds
-	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := number(t, "ROUNDS", deliveryRounds)
 	s := newServer(t, "CONSIGN_STRANGER_MAILS_PER_DAY=100000") // each delivery is mailed
 	s.start()
 	f := &faults{server: s, mails: map[string]string{}}

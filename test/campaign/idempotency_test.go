@@ -11,27 +11,19 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/consign-dev/consign/internal/database"
 )
 
-// idempotentRounds is the largest number of kills; TEST_FAULT_ROUNDS overrides it.
+// idempotentRounds is the largest number of kills; ROUNDS overrides it.
 const idempotentRounds = 200
 
 // TestFaultsIdempotency kills the server with SIGKILL before each message that it sends to Postgres during a request with an
 // Idempotency-Key that makes a reservation at a mailbox, a reservation of a person, or a transfer (a forward). The request is then repeated
 // with its key until it is answered. Each key makes one thing, and every answer for it is the same.
 func TestFaultsIdempotency(t *testing.T) {
-	rounds := idempotentRounds
-	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := number(t, "ROUNDS", idempotentRounds)
 	l := newLiving(t)
 	l.stride = max(1, mostMessages*3/int64(max(rounds, 1)))
 	i := idempotent{living: l}

@@ -12,9 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -26,7 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
-// livingRounds is the number of kills; TEST_FAULT_ROUNDS overrides it.
+// livingRounds is the number of kills; ROUNDS overrides it.
 const livingRounds = 200
 
 // mostMessages is about how many messages an operation and its jobs send.
@@ -37,13 +35,7 @@ const mostMessages = 50
 // restart the operation is repeated where it was not answered. In the end each recipient got one mail, all bytes are there as long as a
 // transfer has them, volumes are the sum of the objects, and consign fsck finds nothing.
 func TestFaultsLiving(t *testing.T) {
-	rounds := livingRounds
-	if text := os.Getenv("TEST_FAULT_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	rounds := number(t, "ROUNDS", livingRounds)
 	l := newLiving(t)
 	l.stride = max(1, mostMessages*4/int64(max(rounds, 1)))
 	operations := []func(n int){l.forward, l.extend, l.add, l.revoke}

@@ -89,8 +89,8 @@ func (r *hookReceiver) least() int {
 // another library.
 func TestWebhooks(t *testing.T) {
 	const hooks = 10
-	count, _ := strconv.Atoi(cmp.Or(os.Getenv("EVENTS"), "1000"))
-	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("KILLS"), "20"))
+	count := number(t, "EVENTS", 1000)
+	kills := number(t, "KILLS", 20)
 	file, err := os.Create(cmp.Or(os.Getenv("MESSAGES"), os.DevNull))
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,13 +31,7 @@ import (
 // restored: both witnesses refuse, and the log stops. Then the older state goes on without witnesses until its log is longer than what
 // the witnesses know, a split view: each of them refuses it.
 func TestWitnesses(t *testing.T) {
-	want := 1000
-	if text := os.Getenv("CHECKPOINTS"); text != "" {
-		var err error
-		if want, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-	}
+	want := number(t, "CHECKPOINTS", 1000)
 	b := &blackout{facts: map[string]fact{}, count: map[string]int{}}
 	b.server = newServer(t, "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s", "CONSIGN_STRANGER_RESERVATIONS=10000",
 		"CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS=10000",
