@@ -64,8 +64,8 @@ func (p *piece) send(pace time.Duration, sent *atomic.Int64) error {
 	for at := p.acked.Load(); at < int64(len(p.data)); at = p.acked.Load() {
 		end := min(at+chunk, int64(len(p.data)))
 		body := &slow{r: bytes.NewReader(p.data[at:end]), pace: pace, sent: sent}
-		resp, err := p.c.tus("PATCH", p.path, body, map[string]string{"Upload-Offset": strconv.FormatInt(at, 10),
-			"Content-Type": "application/offset+octet-stream"}) //nolint:bodyclose // tus closes it
+		header := map[string]string{"Upload-Offset": strconv.FormatInt(at, 10), "Content-Type": "application/offset+octet-stream"}
+		resp, err := p.c.tus("PATCH", p.path, body, header) //nolint:bodyclose // tus closes it
 		if err != nil {
 			return err
 		}
@@ -110,8 +110,8 @@ func (s *server) concatenationRound(n int, data []byte) received {
 		if i == 2 {
 			p.data = data[i*third:]
 		}
-		resp, err := c.tus("POST", reservation+"/tus", nil,
-			map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))}) //nolint:bodyclose // tus closes it
+		header := map[string]string{"Upload-Concat": "partial", "Upload-Length": strconv.Itoa(len(p.data))}
+		resp, err := c.tus("POST", reservation+"/tus", nil, header) //nolint:bodyclose // tus closes it
 		if err != nil || resp.StatusCode != http.StatusCreated {
 			s.t.Fatal(resp, err)
 		}

@@ -17,7 +17,8 @@ const watchInterval = "30" // seconds
 const watchdog = `
 lonely=0
 while sleep "$4"; do
-  others=$("$1" -d "$2" -XAtc "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") || exit 0
+  others=$("$1" -d "$2" -XAtc "SELECT count(*) FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") || exit 0
   if [ "$others" -gt 0 ]; then lonely=0; continue; fi
   lonely=$((lonely + 1))
   if [ "$lonely" -ge 2 ]; then kill -INT "$(head -n 1 "$3")"; exit 0; fi

@@ -94,7 +94,8 @@ func (p activityPosition) entry() int64 {
 	return n
 }
 
-// Activity returns what happened to a transfer of the caller's, newest first, and next, which is empty on the last page. It goes back as far as the audit log.
+// Activity returns what happened to a transfer of the caller's, newest first, and next, which is empty on the last page. It
+// goes back as far as the audit log.
 // Errors: transfer.ErrNotFound, transfer.ErrSenderOnly, fault.ErrInvalid.
 func (s *Service) Activity(ctx context.Context, caller token.Caller, uid id.Transfer, q ActivityQuery) ([]Activity, string, error) {
 	before := activityPosition{at: s.now().Add(day)}
