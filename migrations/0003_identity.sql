@@ -181,14 +181,17 @@ CREATE TABLE identity.memberships (
     reference    text,
     external_uid text,
     created_at   timestamptz NOT NULL,
+    admin_since  timestamptz, -- since when the member is an administrator without a break; null: no administrator
     CONSTRAINT memberships_pkey PRIMARY KEY (person),
     CONSTRAINT memberships_person_fkey FOREIGN KEY (person) REFERENCES identity.persons (uid) ON DELETE CASCADE,
     CONSTRAINT memberships_organization_fkey FOREIGN KEY (organization) REFERENCES identity.organizations (uid) ON DELETE CASCADE,
     CONSTRAINT memberships_roles_known CHECK (array_position(roles, NULL) IS NULL AND roles <@ ARRAY['Organization.Admin', 'Contract.Admin',
         'Contract.Read', 'Service.Transfer.Use', 'Service.Transfer.Archive.CreateRoot', 'Service.Drive.CreateSpace', 'Service.All.Use',
-        'Service.Spaces.Use'])
+        'Service.Spaces.Use']),
+    CONSTRAINT memberships_admin_since CHECK ((admin_since IS NOT NULL) = ('Organization.Admin' = ANY (roles)))
 );
 CREATE INDEX memberships_organization_idx ON identity.memberships (organization, person);
+CREATE INDEX memberships_administrators ON identity.memberships (organization, admin_since, person) WHERE admin_since IS NOT NULL;
 CREATE INDEX memberships_by_age ON identity.memberships (organization, created_at, person); -- lists the members in batches, oldest first
 
 -- Invitations: shared ones can be accepted by anybody and often, a personalized one by whoever proves its address.

@@ -319,6 +319,25 @@ CREATE TABLE identity.security_change_factors (
 );
 CREATE INDEX security_change_factors_uid_idx ON identity.security_change_factors (uid);
 
+-- Sensitive changes of organizations, each with what restores the state before it, so that the link in the mails about it can (contract 3.29).
+CREATE TABLE identity.organization_changes (
+    seq          bigint      GENERATED ALWAYS AS IDENTITY,
+    organization uuid        NOT NULL,
+    kind         text        NOT NULL, -- one of token.Sensitive
+    object       text        NOT NULL, -- what was changed, such as the uid of a member; empty: there is one only
+    made_at      timestamptz NOT NULL,
+    made_by      uuid,                 -- whose sessions end when it is undone; null: nobody's
+    undo_hash    bytea,                -- SHA-256 of the key in the mails; null: used, or it cannot be undone
+    before       jsonb       NOT NULL,
+    CONSTRAINT organization_changes_pkey PRIMARY KEY (seq),
+    CONSTRAINT organization_changes_organization_fkey FOREIGN KEY (organization) REFERENCES identity.organizations (uid) ON DELETE CASCADE,
+    CONSTRAINT organization_changes_made_by_fkey FOREIGN KEY (made_by) REFERENCES identity.persons (uid) ON DELETE SET NULL,
+    CONSTRAINT organization_changes_undo_hash_key UNIQUE (undo_hash)
+);
+CREATE INDEX organization_changes_organization_idx ON identity.organization_changes (organization, made_at);
+CREATE INDEX organization_changes_made_by_idx ON identity.organization_changes (made_by);
+CREATE INDEX organization_changes_made_at_idx ON identity.organization_changes (made_at);
+
 -- Clients without cookies in which a person has logged in, so that a new one is mailed (contract 3.23). client_hash is a MAC of family
 -- and network of the client.
 CREATE TABLE identity.known_clients (

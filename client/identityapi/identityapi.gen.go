@@ -221,6 +221,13 @@ const (
 	S256 ParkSessionParamsCodeChallengeMethod = "S256"
 )
 
+// Defines values for AcceptInvitationJSONBodyAuthFactorType.
+const (
+	AcceptInvitationJSONBodyAuthFactorTypeRecovery AcceptInvitationJSONBodyAuthFactorType = "recovery"
+	AcceptInvitationJSONBodyAuthFactorTypeTotp     AcceptInvitationJSONBodyAuthFactorType = "totp"
+	AcceptInvitationJSONBodyAuthFactorTypeWebauthn AcceptInvitationJSONBodyAuthFactorType = "webauthn"
+)
+
 // Defines values for ListOrganizationAuditParamsFormat.
 const (
 	Csv   ListOrganizationAuditParamsFormat = "csv"
@@ -231,6 +238,34 @@ const (
 // Defines values for GetDocumentParamsType.
 const (
 	DataProcessing GetDocumentParamsType = "dataProcessing"
+)
+
+// Defines values for CreateInvitationJSONBodyAuthFactorType.
+const (
+	CreateInvitationJSONBodyAuthFactorTypeRecovery CreateInvitationJSONBodyAuthFactorType = "recovery"
+	CreateInvitationJSONBodyAuthFactorTypeTotp     CreateInvitationJSONBodyAuthFactorType = "totp"
+	CreateInvitationJSONBodyAuthFactorTypeWebauthn CreateInvitationJSONBodyAuthFactorType = "webauthn"
+)
+
+// Defines values for PutMemberJSONBodyAuthFactorType.
+const (
+	PutMemberJSONBodyAuthFactorTypeRecovery PutMemberJSONBodyAuthFactorType = "recovery"
+	PutMemberJSONBodyAuthFactorTypeTotp     PutMemberJSONBodyAuthFactorType = "totp"
+	PutMemberJSONBodyAuthFactorTypeWebauthn PutMemberJSONBodyAuthFactorType = "webauthn"
+)
+
+// Defines values for PutOrganizationProfileJSONBodyAuthFactorType.
+const (
+	PutOrganizationProfileJSONBodyAuthFactorTypeRecovery PutOrganizationProfileJSONBodyAuthFactorType = "recovery"
+	PutOrganizationProfileJSONBodyAuthFactorTypeTotp     PutOrganizationProfileJSONBodyAuthFactorType = "totp"
+	PutOrganizationProfileJSONBodyAuthFactorTypeWebauthn PutOrganizationProfileJSONBodyAuthFactorType = "webauthn"
+)
+
+// Defines values for PutUploadOriginsJSONBodyAuthFactorType.
+const (
+	PutUploadOriginsJSONBodyAuthFactorTypeRecovery PutUploadOriginsJSONBodyAuthFactorType = "recovery"
+	PutUploadOriginsJSONBodyAuthFactorTypeTotp     PutUploadOriginsJSONBodyAuthFactorType = "totp"
+	PutUploadOriginsJSONBodyAuthFactorTypeWebauthn PutUploadOriginsJSONBodyAuthFactorType = "webauthn"
 )
 
 // Defines values for CreateEmailJSONBodyAuthFactorType.
@@ -1217,7 +1252,7 @@ type Webhook struct {
 	Active           bool      `json:"active"`
 	CreatedTimestamp Timestamp `json:"createdTimestamp"`
 
-	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended
+	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended · MAKER, the maker of an export target is no longer an administrator
 	DisabledReason *string            `json:"disabledReason"`
 	Events         []WebhookEventKind `json:"events"`
 
@@ -1342,7 +1377,7 @@ type WebhookSecret struct {
 	Active           bool      `json:"active"`
 	CreatedTimestamp Timestamp `json:"createdTimestamp"`
 
-	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended
+	// DisabledReason Why the server made it inactive: FAILING, nothing has succeeded for three days · GONE, the receiver answered 410 · SECURITY, all sessions of the maker of an export target were ended · MAKER, the maker of an export target is no longer an administrator
 	DisabledReason *string            `json:"disabledReason"`
 	Events         []WebhookEventKind `json:"events"`
 
@@ -1460,6 +1495,9 @@ type NotAdmin = Error
 // NotMember defines model for NotMember.
 type NotMember = Error
 
+// NotProved defines model for NotProved.
+type NotProved = Error
+
 // OrganizationNotFound defines model for OrganizationNotFound.
 type OrganizationNotFound = Error
 
@@ -1562,9 +1600,20 @@ type GetBundleParams struct {
 
 // AcceptInvitationJSONBody defines parameters for AcceptInvitation.
 type AcceptInvitationJSONBody struct {
+	AuthFactor *struct {
+		Key  *string                                 `json:"key,omitempty"`
+		Type *AcceptInvitationJSONBodyAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
 	// Leave Leave the present organization. Absent means false
 	Leave *bool `json:"leave,omitempty"`
 }
+
+// AcceptInvitationJSONBodyAuthFactorType defines parameters for AcceptInvitation.
+type AcceptInvitationJSONBodyAuthFactorType string
 
 // StoreFormPostFormdataBody defines parameters for StoreFormPost.
 type StoreFormPostFormdataBody struct {
@@ -1635,6 +1684,46 @@ type GetDocumentParams struct {
 // GetDocumentParamsType defines parameters for GetDocument.
 type GetDocumentParamsType string
 
+// CreateInvitationJSONBody defines parameters for CreateInvitation.
+type CreateInvitationJSONBody struct {
+	Address    *string `json:"address,omitempty"`
+	AuthFactor *struct {
+		Key  *string                                 `json:"key,omitempty"`
+		Type *CreateInvitationJSONBodyAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+	Roles   []Role  `json:"roles"`
+
+	// Shared An invitation for everybody who has its key. Absent means false
+	Shared *bool `json:"shared,omitempty"`
+}
+
+// CreateInvitationJSONBodyAuthFactorType defines parameters for CreateInvitation.
+type CreateInvitationJSONBodyAuthFactorType string
+
+// PutMemberJSONBody defines parameters for PutMember.
+type PutMemberJSONBody struct {
+	AuthFactor *struct {
+		Key  *string                          `json:"key,omitempty"`
+		Type *PutMemberJSONBodyAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
+	// ExternalUID At most 255 bytes. Must be null or absent for a local person (403)
+	ExternalUID *string `json:"externalUid,omitempty"`
+
+	// Reference at most 255 bytes
+	Reference *string `json:"reference,omitempty"`
+	Roles     []Role  `json:"roles"`
+}
+
+// PutMemberJSONBodyAuthFactorType defines parameters for PutMember.
+type PutMemberJSONBodyAuthFactorType string
+
 // ListOrganizationPeopleParams defines parameters for ListOrganizationPeople.
 type ListOrganizationPeopleParams struct {
 	// Search Part of the name, of the primary address or of the reference, without regard to case
@@ -1643,6 +1732,45 @@ type ListOrganizationPeopleParams struct {
 	// After `next` of the page before
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
+
+// PutOrganizationProfileJSONBody defines parameters for PutOrganizationProfile.
+type PutOrganizationProfileJSONBody struct {
+	AddressLine1 *string `json:"addressLine1,omitempty"`
+	AddressLine2 *string `json:"addressLine2,omitempty"`
+	AuthFactor   *struct {
+		Key  *string                                       `json:"key,omitempty"`
+		Type *PutOrganizationProfileJSONBodyAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+	City    *string `json:"city,omitempty"`
+	Country *string `json:"country,omitempty"`
+
+	// GlobalSignature Several lines, at most 20,000 bytes
+	GlobalSignature *string `json:"globalSignature,omitempty"`
+
+	// Hostname The active hostname; absent while the free organization's hosts serve the organization
+	Hostname *string `json:"hostname,omitempty"`
+
+	// InactiveHostnames Hostnames that still select the organization
+	InactiveHostnames []string `json:"inactiveHostnames"`
+	LegalNoticeURL    *string  `json:"legalNoticeUrl,omitempty"`
+	Locale            Locale   `json:"locale"`
+
+	// Name Null until set; at most 255 bytes, like the members of the address
+	Name             *string `json:"name"`
+	PhoneNumber      *string `json:"phoneNumber,omitempty"`
+	PostCode         *string `json:"postCode,omitempty"`
+	PrivacyPolicyURL *string `json:"privacyPolicyUrl,omitempty"`
+	State            *string `json:"state,omitempty"`
+
+	// TimeZone An IANA time zone
+	TimeZone string `json:"timeZone"`
+}
+
+// PutOrganizationProfileJSONBodyAuthFactorType defines parameters for PutOrganizationProfile.
+type PutOrganizationProfileJSONBodyAuthFactorType string
 
 // PutSecurityJSONBody defines parameters for PutSecurity.
 type PutSecurityJSONBody struct {
@@ -1656,9 +1784,20 @@ type PutSecurityJSONBody struct {
 
 // PutUploadOriginsJSONBody defines parameters for PutUploadOrigins.
 type PutUploadOriginsJSONBody struct {
+	AuthFactor *struct {
+		Key  *string                                 `json:"key,omitempty"`
+		Type *PutUploadOriginsJSONBodyAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
 	// Origins Each https://host or https://host:port
 	Origins []string `json:"origins"`
 }
+
+// PutUploadOriginsJSONBodyAuthFactorType defines parameters for PutUploadOrigins.
+type PutUploadOriginsJSONBodyAuthFactorType string
 
 // GetProfileAvatarParams defines parameters for GetProfileAvatar.
 type GetProfileAvatarParams struct {
@@ -1771,13 +1910,19 @@ type CreateOrganizationJSONRequestBody = NewOrganization
 type DeleteOrganizationJSONRequestBody = Proof
 
 // CreateInvitationJSONRequestBody defines body for CreateInvitation for application/json ContentType.
-type CreateInvitationJSONRequestBody = NewInvitation
+type CreateInvitationJSONRequestBody CreateInvitationJSONBody
+
+// LeaveOrganizationJSONRequestBody defines body for LeaveOrganization for application/json ContentType.
+type LeaveOrganizationJSONRequestBody = Proof
+
+// DeleteMemberJSONRequestBody defines body for DeleteMember for application/json ContentType.
+type DeleteMemberJSONRequestBody = Proof
 
 // PutMemberJSONRequestBody defines body for PutMember for application/json ContentType.
-type PutMemberJSONRequestBody = MemberChange
+type PutMemberJSONRequestBody PutMemberJSONBody
 
 // PutOrganizationProfileJSONRequestBody defines body for PutOrganizationProfile for application/json ContentType.
-type PutOrganizationProfileJSONRequestBody = OrganizationProfile
+type PutOrganizationProfileJSONRequestBody PutOrganizationProfileJSONBody
 
 // PutSecurityJSONRequestBody defines body for PutSecurity for application/json ContentType.
 type PutSecurityJSONRequestBody PutSecurityJSONBody
@@ -2026,7 +2171,7 @@ func (c *Client) CreateUIDToken(ctx context.Context, editors ...Editor) (*NewTok
 	return call.Do[*NewToken](ctx, c.call, http.MethodPost, "/auth/uid", nil, call.Body{}, editors)
 }
 
-// UndoChange: Undo a change of the account with the key of a mail
+// UndoChange: Undo a change of the account or of an organization with the key of a mail
 //
 //	POST /auth/undo/{key}
 func (c *Client) UndoChange(ctx context.Context, key MailedKey, editors ...Editor) (*Undo, error) {
@@ -2328,8 +2473,8 @@ func (c *Client) DeleteInvitation(ctx context.Context, uid OrganizationUID, key 
 // LeaveOrganization: Leave the organization
 //
 //	POST /organizations/{uid}/leave
-func (c *Client) LeaveOrganization(ctx context.Context, uid OrganizationUID, editors ...Editor) error {
-	_, err := call.Do[call.None](ctx, c.call, http.MethodPost, call.Path("/organizations/{uid}/leave", uid), nil, call.Body{}, editors)
+func (c *Client) LeaveOrganization(ctx context.Context, uid OrganizationUID, body LeaveOrganizationJSONRequestBody, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodPost, call.Path("/organizations/{uid}/leave", uid), nil, call.JSON(body), editors)
 	return err
 }
 
@@ -2356,8 +2501,8 @@ func (c *Client) ListMembers(ctx context.Context, uid OrganizationUID, editors .
 // DeleteMember: End a membership
 //
 //	DELETE /organizations/{uid}/members/{person}
-func (c *Client) DeleteMember(ctx context.Context, uid OrganizationUID, person UID, editors ...Editor) error {
-	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.Body{}, editors)
+func (c *Client) DeleteMember(ctx context.Context, uid OrganizationUID, person UID, body DeleteMemberJSONRequestBody, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.JSON(body), editors)
 	return err
 }
 

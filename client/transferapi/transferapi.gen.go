@@ -30,6 +30,13 @@ const (
 	ActivityKindRevoked          ActivityKind = "revoked"
 )
 
+// Defines values for AdminunitRequestAuthFactorType.
+const (
+	AdminunitRequestAuthFactorTypeRecovery AdminunitRequestAuthFactorType = "recovery"
+	AdminunitRequestAuthFactorTypeTotp     AdminunitRequestAuthFactorType = "totp"
+	AdminunitRequestAuthFactorTypeWebauthn AdminunitRequestAuthFactorType = "webauthn"
+)
+
 // Defines values for AnswerFormat.
 const (
 	AnswerFormatDate   AnswerFormat = "date"
@@ -100,6 +107,13 @@ const (
 	OrganizationTransferRecipientsTypeCc   OrganizationTransferRecipientsType = "cc"
 	OrganizationTransferRecipientsTypeLink OrganizationTransferRecipientsType = "link"
 	OrganizationTransferRecipientsTypeTo   OrganizationTransferRecipientsType = "to"
+)
+
+// Defines values for ProofAuthFactorType.
+const (
+	ProofAuthFactorTypeRecovery ProofAuthFactorType = "recovery"
+	ProofAuthFactorTypeTotp     ProofAuthFactorType = "totp"
+	ProofAuthFactorTypeWebauthn ProofAuthFactorType = "webauthn"
 )
 
 // Defines values for Protection.
@@ -312,6 +326,14 @@ type Adminunit struct {
 
 // AdminunitRequest defines model for AdminunitRequest.
 type AdminunitRequest struct {
+	AuthFactor *struct {
+		Key  *string                         `json:"key,omitempty"`
+		Type *AdminunitRequestAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
 	// AvailableTTL Days after which a transfer may expire
 	AvailableTTL *[]int `json:"availableTtl,omitempty"`
 
@@ -331,6 +353,9 @@ type AdminunitRequest struct {
 	PriorityEnabled *bool       `json:"priorityEnabled,omitempty"`
 	ProtectionLevel *Protection `json:"protectionLevel,omitempty"`
 }
+
+// AdminunitRequestAuthFactorType defines model for AdminunitRequest.AuthFactor.Type.
+type AdminunitRequestAuthFactorType string
 
 // Answer An answer to a question of a mailbox
 type Answer struct {
@@ -929,6 +954,21 @@ type Problem struct {
 	Title          string `json:"title"`
 	Type           string `json:"type"`
 }
+
+// Proof For settings that protect less, where the last login is longer ago than 15 minutes: the password, and of people with a second factor a
+// code, too. The identity API describes both.
+type Proof struct {
+	AuthFactor *struct {
+		Key  *string              `json:"key,omitempty"`
+		Type *ProofAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+}
+
+// ProofAuthFactorType defines model for Proof.AuthFactor.Type.
+type ProofAuthFactorType string
 
 // Protection defines model for Protection.
 type Protection string

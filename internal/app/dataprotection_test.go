@@ -36,6 +36,7 @@ var retention = []retained{
 	{"identity.reset_keys", "hash of a link that resets the password", "password reset", "{RESET_KEY_LIFETIME}"},
 	{"identity.security_changes, identity.security_change_factors", "former addresses and second factors", "a link in a mail undoes a change",
 		"7d"},
+	{"identity.organization_changes", "former settings and roles of an organization", "a link in a mail undoes a change", "7d"},
 	{"identity.external_logins, identity.external_tokens", "sign-ins at a provider that are under way; fingerprints of used tokens",
 		"federated sign-in, each token once", "10m, tokens until they expire"},
 	{"identity.avatars, transfer.mailbox_pictures", "pictures of people, organizations and mailboxes", "pages and mails",

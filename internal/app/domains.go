@@ -212,6 +212,7 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 		},
 		Now: a.now, Log: a.log,
 	})
+	a.Transfer.GuardBy(identityservice.Elsewhere{Service: a.Identity})
 	guard := outbound.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
 	a.Webhooks = webhookservice.New(webhookservice.Options{
 		Store: webhooks, Accounts: a.Identity, Transfers: a.Transfer, Guard: guard, Sender: outbound.NewSender(guard, a.options.Version, a.now),

@@ -69,7 +69,7 @@ var scopes = map[string][]string{
 	},
 	"organization:manage": {
 		"PUT /id/v3/organizations/{uid}/profile", "PUT /id/v3/organizations/{uid}/avatar", "DELETE /id/v3/organizations/{uid}/avatar",
-		"PUT /id/v3/organizations/{uid}/theme", "PUT /id/v3/organizations/{uid}/uploadorigins", "DELETE /id/v3/organizations/{uid}/theme",
+		"PUT /id/v3/organizations/{uid}/theme", "DELETE /id/v3/organizations/{uid}/theme",
 		"PUT /id/v3/organizations/{uid}/members/{person}", "POST /id/v3/organizations/{uid}/members/{person}/end-sessions",
 		"DELETE /id/v3/organizations/{uid}/members/{person}",
 		"POST /id/v3/organizations/{uid}/invitations", "DELETE /id/v3/organizations/{uid}/invitations/{key}",

@@ -66,7 +66,16 @@ type Route struct {
 	Creates         bool              // POST creates something: the header Idempotency-Key makes it repeatable
 	Headers         map[string]string // of every answer, also of a refusal
 	SignIn          bool              // operators sign in with it: it answers during maintenance at hosts that have the console
+	Sensitive       []Sensitive       // sensitive changes of an organization that it can make (contract 3.29)
+	Harmless        string            // why a route that changes an organization makes none
 	Once            bool              // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
+}
+
+// Sensitive is a sensitive change of an organization, as a route table declares it.
+type Sensitive struct {
+	Change  token.Sensitive
+	When    string // the condition, where the route makes other changes, too; empty: always
+	NoProof bool   // the change itself needs no step-up: When says who has proved before
 }
 
 // MountedRoute is a Route at its full path.

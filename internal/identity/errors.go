@@ -116,6 +116,8 @@ var (
 	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
 	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
 	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
+	// ErrJunior: an administrator of less than identity.SeniorAdministrator cannot do this while there is one of longer standing.
+	ErrJunior = fault.New(403058, "you have been an administrator for less than 7 days; an administrator of longer standing, or an operator, can do this")
 	// ErrTooManyPasskeys: the person has ten passkeys.
 	ErrTooManyPasskeys = fault.New(403055, "you have 10 passkeys, which is the maximum; remove one first")
 	// ErrPasskeyHost: the host of the installation cannot have passkeys, because it is an IP address.

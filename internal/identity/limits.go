@@ -14,6 +14,8 @@ const (
 	MaxCountedMembers = 10_000
 	// MaxUploadOrigins is how many upload origins an organization may list (contract 1.10).
 	MaxUploadOrigins = 20
+	// MaxStewards is how many administrators of an organization, the longest in office, are mailed about its changes (contract 3.29).
+	MaxStewards = 1000
 	// MaxKnownClients is how many clients without cookies a person is known in (contract 3.23).
 	MaxKnownClients = 20
 	// MaxDevices is how many persons a device cookie remembers (contract 3.22).
@@ -39,6 +41,8 @@ const (
 	ClonedMailInterval = 24 * time.Hour
 	// SecurityMailInterval is the time in which an account gets one mail about changes of one kind (contract 3.23).
 	SecurityMailInterval = time.Minute
+	// SeniorAdministrator is how long an administrator has to be one to be protected from those who are it for less (contract 3.29).
+	SeniorAdministrator = 7 * 24 * time.Hour
 	// DeletedPersonRetention is how long the empty row of a deleted person is kept. Access tokens live far shorter.
 	DeletedPersonRetention = 30 * 24 * time.Hour
 )

@@ -127,6 +127,8 @@ var compositions = map[string]func(c *composer){
 	MemberRemoved:       memberRemoved,
 	MemberLeft:          memberLeft,
 	OrganizationDeleted: organizationDeleted,
+	OrganizationChanged: organizationChanged,
+	TargetsPaused:       targetsPaused,
 	FactorRequired:      factorRequired,
 	APITokenCreated:     apiTokenCreated,
 	APITokenExpiring:    apiTokenExpiring,

@@ -61,6 +61,11 @@ const (
 	MemberLeft = "member-left"
 	// OrganizationDeleted reports to a member that the organization was deleted: [organization], at.
 	OrganizationDeleted = "organization-deleted"
+	// OrganizationChanged reports a sensitive change to an administrator: change (a token.Sensitive), at, expiresAt, [organization],
+	// [subject], actor or operator (true) with [reason]; [secret link].
+	OrganizationChanged = "organization-changed"
+	// TargetsPaused asks an administrator about the export targets of a former one: hosts, subject (the former one); link to the page.
+	TargetsPaused = "targets-paused"
 	// FactorRequired reports to a member that the organization requires a second factor: [organization]; link to the account page.
 	FactorRequired = "factor-required"
 	// FactorGuesses reports that ten wrong codes of a second factor were entered: at, [clientAddress].

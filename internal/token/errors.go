@@ -32,6 +32,14 @@ var (
 	ErrOperatorFactor = fault.New(403908, "operators sign in with a second factor: set one up, then log in with it")
 	// ErrOperatorSession: the operator signed in too long ago for a change.
 	ErrOperatorSession = fault.New(403909, "your last login is too long ago for a change; POST /admin/v1/session proves who you are again")
+	// ErrProofMissing: the login is too long ago for a sensitive change, in the transfer API (403010 in the identity API; contract 3.21).
+	ErrProofMissing = fault.New(403910, "your last login is too long ago for this; log in again, or send authKey (your password)")
+	// ErrProofWrong: authKey is wrong, in the transfer API (403046 in the identity API).
+	ErrProofWrong = fault.New(403911, "authKey: is not your password")
+	// ErrFactorMissing: authFactor is missing, in the transfer API (403048 in the identity API).
+	ErrFactorMissing = fault.New(403912, "send authFactor: {type, key}, or log in again with your second factor")
+	// ErrFactorWrong: authFactor is wrong or was used, in the transfer API (403045 in the identity API).
+	ErrFactorWrong = fault.New(403913, "authFactor: the code or the signature is wrong or was used")
 	// ErrUnknownKey: the kid to revoke is not in the key ring.
 	ErrUnknownKey = fault.New(404901, "kid: there is no such signing key")
 )

@@ -20,6 +20,15 @@ func (p Protection) Rank() int {
 	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)
 }
 
+// Lowers reports whether settings protect less than u: a lower protection, or an inspection that lets more through.
+func (u Adminunit) Lowers(after Adminunit) bool {
+	a, b := u.Inspection.Effective(), after.Inspection.Effective()
+	return after.ProtectionLevel.Rank() < u.ProtectionLevel.Rank() || b.Strangers.rank() < a.Strangers.rank() ||
+		b.Members.rank() < a.Members.rank() || b.Partly.rank() < a.Partly.rank() || b.Failed.rank() < a.Failed.rank() ||
+		b.DownloadAnyway && !a.DownloadAnyway ||
+		slices.ContainsFunc(a.Rules, func(rule string) bool { return !slices.Contains(b.Rules, rule) })
+}
+
 // Check checks the settings.
 // Errors: fault.ErrInvalid with one detail per problem.
 func (u Adminunit) Check() error {

@@ -38,6 +38,8 @@ const (
 
 	// DisabledSecurity: an export target whose maker's sessions were all ended, because somebody else may have made it.
 	DisabledSecurity = "SECURITY"
+	// DisabledMaker: an export target of an organization whose maker is no longer an administrator.
+	DisabledMaker = "MAKER"
 )
 
 // Delivery is an event for a webhook, with its last attempt.

@@ -246,38 +246,51 @@ func (h *Handler) organizationRoutes() []httpapi.Route {
 	access := token.NeedAccess
 	reads := access.For(token.ScopeOrganizationRead, token.ScopeOrganizationManage)
 	changes := access.For(token.ScopeOrganizationManage)
-	const one = "/organizations/{uid}"
+	const one, look = "/organizations/{uid}", "texts and looks"
 	picture := httpapi.Body(h.avatarBytes)
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/invitations", Auth: access, Handler: h.listMyInvitations},
-		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation},
-		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization, Creates: true},
+		{Method: "POST", Pattern: "/invitations/{key}/accept", Auth: access, Handler: h.acceptInvitation, Sensitive: []httpapi.Sensitive{
+			{Change: token.AdministratorAdded, When: "the invitation has Organization.Admin: proved when it was made", NoProof: true},
+			{Change: token.AdministratorRemoved, When: "the caller leaves another one as administrator"}}},
+		{Method: "POST", Pattern: "/organizations", Auth: access, Handler: h.createOrganization, Creates: true,
+			Harmless: "nobody else is in a new one"},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getOrganization},
-		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization},
-		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization},
+		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteOrganization,
+			Sensitive: []httpapi.Sensitive{{Change: token.OrganizationDeleted}}},
+		{Method: "POST", Pattern: one + "/leave", Auth: access.WithoutFactor(), Handler: h.leaveOrganization,
+			Sensitive: []httpapi.Sensitive{{Change: token.AdministratorRemoved, When: "the caller is an administrator"}}},
 		{Method: "GET", Pattern: one + "/profile", Auth: reads, Handler: h.getOrganizationProfile},
-		{Method: "PUT", Pattern: one + "/profile", Auth: changes, Handler: h.putOrganizationProfile},
+		{Method: "PUT", Pattern: one + "/profile", Auth: changes, Handler: h.putOrganizationProfile,
+			Sensitive: []httpapi.Sensitive{{Change: token.HostnameChanged, When: "another hostname, or one inactive hostname less"}}},
 		{Method: "GET", Pattern: one + "/avatar", Auth: reads.WithCookie(), Produces: []string{typeJPEG}, Handler: h.getOrganizationAvatar},
-		{Method: "PUT", Pattern: one + "/avatar", Auth: changes, Body: picture, Produces: []string{typeJPEG}, Handler: h.putOrganizationAvatar},
-		{Method: "DELETE", Pattern: one + "/avatar", Auth: changes, Handler: h.deleteOrganizationAvatar},
-		{Method: "PUT", Pattern: one + "/theme", Auth: changes, Handler: h.putTheme},
-		{Method: "DELETE", Pattern: one + "/theme", Auth: changes, Handler: h.deleteTheme},
-		{Method: "PUT", Pattern: one + "/security", Auth: access, Handler: h.putSecurity},
+		{Method: "PUT", Pattern: one + "/avatar", Auth: changes, Body: picture, Produces: []string{typeJPEG}, Handler: h.putOrganizationAvatar, Harmless: look},
+		{Method: "DELETE", Pattern: one + "/avatar", Auth: changes, Handler: h.deleteOrganizationAvatar, Harmless: look},
+		{Method: "PUT", Pattern: one + "/theme", Auth: changes, Handler: h.putTheme, Harmless: look},
+		{Method: "DELETE", Pattern: one + "/theme", Auth: changes, Handler: h.deleteTheme, Harmless: look},
+		{Method: "PUT", Pattern: one + "/security", Auth: access, Handler: h.putSecurity,
+			Sensitive: []httpapi.Sensitive{{Change: token.FactorWaived}}},
 		{Method: "GET", Pattern: one + "/uploadorigins", Auth: reads, Handler: h.getUploadOrigins},
-		{Method: "PUT", Pattern: one + "/uploadorigins", Auth: changes, Handler: h.putUploadOrigins},
+		{Method: "PUT", Pattern: one + "/uploadorigins", Auth: access, Handler: h.putUploadOrigins,
+			Sensitive: []httpapi.Sensitive{{Change: token.OriginsChanged}}},
 		{Method: "GET", Pattern: one + "/limits", Auth: reads, Handler: h.getOrganizationLimits},
 		{Method: "GET", Pattern: one + "/audit", Auth: reads, Produces: []string{"application/json", httpapi.TypeCSV, httpapi.TypeJSONLines},
 			Handler: h.getOrganizationAudit},
 		{Method: "GET", Pattern: one + "/documents", Auth: reads.WithCookie(), Produces: []string{httpapi.TypePDF}, Handler: h.getDocument},
 		{Method: "GET", Pattern: one + "/members", Auth: reads, Handler: h.listMembers},
 		{Method: "GET", Pattern: one + "/members/{person}", Auth: reads, Handler: h.getMember},
-		{Method: "PUT", Pattern: one + "/members/{person}", Auth: changes, Handler: h.putMember},
-		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: changes, Handler: h.deleteMember},
-		{Method: "POST", Pattern: one + "/members/{person}/end-sessions", Auth: changes, Handler: h.endMemberSessions},
+		{Method: "PUT", Pattern: one + "/members/{person}", Auth: changes, Handler: h.putMember, Sensitive: []httpapi.Sensitive{
+			{Change: token.AdministratorAdded, When: "Organization.Admin is added"},
+			{Change: token.AdministratorRemoved, When: "Organization.Admin is removed"}}},
+		{Method: "DELETE", Pattern: one + "/members/{person}", Auth: changes, Handler: h.deleteMember,
+			Sensitive: []httpapi.Sensitive{{Change: token.AdministratorRemoved, When: "the member is an administrator"}}},
+		{Method: "POST", Pattern: one + "/members/{person}/end-sessions", Auth: changes, Handler: h.endMemberSessions,
+			Harmless: "it takes nothing that the member does not get back by signing in"},
 		{Method: "GET", Pattern: one + "/people", Auth: reads, Handler: h.listOrganizationPeople},
 		{Method: "GET", Pattern: one + "/invitations", Auth: reads, Handler: h.listInvitations},
-		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Bucket: httpapi.OwnBucket, Handler: h.createInvitation, Creates: true},
-		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: changes, Handler: h.deleteInvitation},
+		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Bucket: httpapi.OwnBucket, Handler: h.createInvitation, Creates: true,
+			Sensitive: []httpapi.Sensitive{{Change: token.AdministratorInvited, When: "roles has Organization.Admin"}}},
+		{Method: "DELETE", Pattern: one + "/invitations/{key}", Auth: changes, Handler: h.deleteInvitation, Harmless: "nobody has it yet"},
 	}
 }
 

@@ -53,6 +53,7 @@ func (h *Handler) getInvitationLogo(w http.ResponseWriter, r *http.Request) erro
 
 type acceptRequest struct {
 	Leave *bool `json:"leave"`
+	httpapi.ProofRequest
 }
 
 // acceptInvitation handles POST /invitations/{key}/accept.
@@ -61,7 +62,11 @@ func (h *Handler) acceptInvitation(w http.ResponseWriter, r *http.Request) error
 	if err := strictjson.DecodeOptional(r, &in); err != nil {
 		return err
 	}
-	idToken, err := h.service.AcceptInvitation(r.Context(), caller(r), httpapi.Param(r, "key"), in.Leave != nil && *in.Leave)
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
+		return err
+	}
+	leave := in.Leave != nil && *in.Leave
+	idToken, err := h.service.AcceptInvitation(r.Context(), caller(r), httpapi.Param(r, "key"), leave, in.Proof())
 	if err != nil {
 		return err
 	}
@@ -86,6 +91,7 @@ type invitationRequest struct {
 	Address *string  `json:"address"`
 	Shared  *bool    `json:"shared"`
 	Roles   []string `json:"roles"`
+	httpapi.ProofRequest
 }
 
 func (in invitationRequest) domain() identity.NewInvitation {
@@ -109,6 +115,9 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
+		return err
+	}
 	var parts []ratelimit.Part
 	if address, err := identity.NormalizeAddress("address", orEmpty(in.Address)); err == nil { // CreateInvitation reports an invalid address
 		if err := h.takeInbox(w, r, address); err != nil {
@@ -118,7 +127,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 	}
 	var invitation identity.Invitation
 	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (mailed bool, err error) {
-		invitation, err = h.service.CreateInvitation(r.Context(), caller(r), o, in.domain())
+		invitation, err = h.service.CreateInvitation(r.Context(), caller(r), o, in.domain(), in.Proof())
 		return err == nil, err
 	})
 	if err != nil {

@@ -40,6 +40,7 @@ type memberRequest struct {
 	Roles       []string `json:"roles"`
 	Reference   *string  `json:"reference"`
 	ExternalUID *string  `json:"externalUid"`
+	httpapi.ProofRequest
 }
 
 func (in memberRequest) domain(p id.Person) identity.Member {
@@ -59,7 +60,10 @@ func (h *Handler) putMember(w http.ResponseWriter, r *http.Request) error {
 	if in.Roles == nil {
 		return fault.ErrInvalid.With("roles: is required; it may be an empty list")
 	}
-	m, err := h.service.PutMember(r.Context(), caller(r), o, in.domain(p))
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
+		return err
+	}
+	m, err := h.service.PutMember(r.Context(), caller(r), o, in.domain(p), in.Proof())
 	if err != nil {
 		return err
 	}
@@ -72,7 +76,11 @@ func (h *Handler) deleteMember(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.service.RemoveMember(r.Context(), caller(r), o, p); err != nil {
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
+	if err != nil {
+		return err
+	}
+	if err := h.service.RemoveMember(r.Context(), caller(r), o, p, proof); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

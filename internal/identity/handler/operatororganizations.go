@@ -19,16 +19,25 @@ func (h *Handler) operatorOrganizationRoutes(reads, changes token.Auth) []httpap
 	const one = "/organizations/{organization}"
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/organizations", Auth: reads, Handler: h.listOrganizations},
-		{Method: "POST", Pattern: "/organizations", Auth: changes, Handler: h.createEmptyOrganization, Creates: true},
+		{Method: "POST", Pattern: "/organizations", Auth: changes, Handler: h.createEmptyOrganization, Creates: true,
+			Harmless: "nobody is in a new one"},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportOrganization},
 		{Method: "GET", Pattern: one + "/members", Auth: reads, Handler: h.listOrganizationMembers},
-		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Handler: h.createSharedInvitation, Creates: true},
-		{Method: "POST", Pattern: one + "/set", Auth: changes, Handler: changeOrganization(h.setOrganization)},
-		{Method: "POST", Pattern: one + "/limits", Auth: changes, Handler: changeOrganization(h.setOrganizationLimits)},
-		{Method: "POST", Pattern: one + "/subscribe", Auth: changes, Handler: changeOrganization(h.subscribeOrganization)},
-		{Method: "POST", Pattern: one + "/host", Auth: changes, Handler: changeOrganization(h.setOrganizationHost)},
-		{Method: "POST", Pattern: one + "/set-member", Auth: changes, Handler: changeOrganization(h.setMember)},
-		{Method: "POST", Pattern: one + "/remove-member", Auth: changes, Handler: changeOrganization(h.unsetMember)},
+		{Method: "POST", Pattern: one + "/invitations", Auth: changes, Handler: h.createSharedInvitation, Creates: true,
+			Harmless: "shared ones grant no Organization.Admin"},
+		{Method: "POST", Pattern: one + "/set", Auth: changes, Handler: changeOrganization(h.setOrganization),
+			Sensitive: []httpapi.Sensitive{{Change: token.FactorWaived, When: "mfaRequired becomes false"}}},
+		{Method: "POST", Pattern: one + "/limits", Auth: changes, Handler: changeOrganization(h.setOrganizationLimits),
+			Harmless: "the plan is the operator's"},
+		{Method: "POST", Pattern: one + "/subscribe", Auth: changes, Handler: changeOrganization(h.subscribeOrganization),
+			Harmless: "the plan is the operator's"},
+		{Method: "POST", Pattern: one + "/host", Auth: changes, Handler: changeOrganization(h.setOrganizationHost),
+			Sensitive: []httpapi.Sensitive{{Change: token.HostnameChanged, When: "another hostname"}}},
+		{Method: "POST", Pattern: one + "/set-member", Auth: changes, Handler: changeOrganization(h.setMember), Sensitive: []httpapi.Sensitive{
+			{Change: token.AdministratorAdded, When: "Organization.Admin is added"},
+			{Change: token.AdministratorRemoved, When: "Organization.Admin is removed"}}},
+		{Method: "POST", Pattern: one + "/remove-member", Auth: changes, Handler: changeOrganization(h.unsetMember),
+			Sensitive: []httpapi.Sensitive{{Change: token.AdministratorRemoved, When: "the member is an administrator"}}},
 	}
 }
 

@@ -55,7 +55,11 @@ func (h *Handler) leaveOrganization(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	idToken, err := h.service.LeaveOrganization(r.Context(), caller(r), o)
+	proof, err := h.buckets.Proof(w, r, httpapi.Identity)
+	if err != nil {
+		return err
+	}
+	idToken, err := h.service.LeaveOrganization(r.Context(), caller(r), o, proof)
 	if err != nil {
 		return err
 	}
@@ -110,7 +114,10 @@ func (h *Handler) putOrganizationProfile(w http.ResponseWriter, r *http.Request)
 	if err != nil {
 		return err
 	}
-	after, claim, err := h.service.PutOrganizationProfile(r.Context(), caller(r), o, profile)
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
+		return err
+	}
+	after, claim, err := h.service.PutOrganizationProfile(r.Context(), caller(r), o, profile, in.Proof())
 	if err != nil {
 		return err
 	}
@@ -274,6 +281,7 @@ type organizationProfileRequest struct {
 	identity.OrganizationChange
 	Hostname          *string  `json:"hostname"`
 	InactiveHostnames []string `json:"inactiveHostnames"`
+	httpapi.ProofRequest
 }
 
 // domain checks that the required members are present. The service checks their values.

@@ -10,6 +10,7 @@ import (
 
 type uploadOriginsRequest struct {
 	Origins *[]string `json:"origins"`
+	httpapi.ProofRequest
 }
 
 type uploadOriginsResponse struct {
@@ -42,7 +43,10 @@ func (h *Handler) putUploadOrigins(w http.ResponseWriter, r *http.Request) error
 	if in.Origins == nil {
 		return fault.ErrInvalid.With("origins: is required")
 	}
-	origins, err := h.service.PutUploadOrigins(r.Context(), caller(r), o, *in.Origins)
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Identity); err != nil {
+		return err
+	}
+	origins, err := h.service.PutUploadOrigins(r.Context(), caller(r), o, *in.Origins, in.Proof())
 	if err != nil {
 		return err
 	}

@@ -15,22 +15,26 @@ import (
 // Errors: identity.ErrMemberElsewhere.
 func (s *Store) SetMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) (joined bool, err error) {
 	return database.Scalar[bool](ctx, s.q, "set member", identity.ErrMemberElsewhere, `
-		INSERT INTO identity.memberships AS m (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT ON CONSTRAINT memberships_pkey DO UPDATE SET roles = excluded.roles WHERE m.organization = excluded.organization
+		INSERT INTO identity.memberships AS m (person, organization, roles, created_at, admin_since)
+		VALUES ($1, $2, $3, $4, CASE WHEN 'Organization.Admin' = ANY ($3) THEN $4::timestamptz END)
+		ON CONFLICT ON CONSTRAINT memberships_pkey DO UPDATE SET roles = excluded.roles,
+			admin_since = CASE WHEN excluded.admin_since IS NOT NULL THEN coalesce(m.admin_since, excluded.admin_since) END
+		WHERE m.organization = excluded.organization
 		RETURNING xmax = 0`, p, o, roles, now)
 }
 
 // Standing is a person's membership and roles in one organization.
 type Standing struct {
-	Member bool
-	Roles  []string
+	Member     bool
+	Roles      []string
+	AdminSince *time.Time // nil: no administrator
 }
 
 // Standing returns a person's membership and roles in one organization.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {
 	return database.One[Standing](ctx, s.q, "read standing", identity.ErrOrganizationNotFound, `
-		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles
+		SELECT m.person IS NOT NULL AS member, coalesce(m.roles, '{}') AS roles, m.admin_since
 		FROM identity.organizations o LEFT JOIN identity.memberships m ON m.organization = o.uid AND m.person = $2
 		WHERE o.uid = $1`, o, p)
 }
@@ -110,16 +114,18 @@ func (s *Store) OtherAdmin(ctx context.Context, o id.Organization, p id.Person) 
 // Errors: identity.ErrMemberElsewhere.
 func (s *Store) InsertMember(ctx context.Context, o id.Organization, p id.Person, roles []string, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "insert member", `
-		INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, $4)`, p, o, roles, now)
+		INSERT INTO identity.memberships (person, organization, roles, created_at, admin_since)
+		VALUES ($1, $2, $3, $4, CASE WHEN 'Organization.Admin' = ANY ($3) THEN $4::timestamptz END)`, p, o, roles, now)
 	return err
 }
 
 // UpdateMember changes the attributes that an organization sets for a member.
 // Errors: identity.ErrMemberNotFound.
-func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member) error {
+func (s *Store) UpdateMember(ctx context.Context, o id.Organization, m identity.Member, now time.Time) error {
 	return database.Changed(ctx, s.q, "update member", identity.ErrMemberNotFound, `
-		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5 WHERE organization = $1 AND person = $2`,
-		o, m.UID, m.Roles, database.Null(m.Reference), database.Null(m.ExternalUID))
+		UPDATE identity.memberships SET roles = $3, reference = $4, external_uid = $5,
+			admin_since = CASE WHEN 'Organization.Admin' = ANY ($3) THEN coalesce(admin_since, $6) END
+		WHERE organization = $1 AND person = $2`, o, m.UID, m.Roles, database.Null(m.Reference), database.Null(m.ExternalUID), now)
 }
 
 // DeleteMember ends a membership.

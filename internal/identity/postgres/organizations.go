@@ -167,6 +167,7 @@ func (s *Store) Clean(ctx context.Context, now, forget, undoable, deviceSince ti
 		{what: "expired external tokens", table: "external_tokens", due: "expires_at", before: now},
 		{what: "expired reset keys", table: "reset_keys", due: "expires_at", before: now},
 		{what: "changes that can no longer be undone", table: "security_changes", due: "made_at", before: undoable},
+		{what: "changes of organizations that can no longer be undone", table: "organization_changes", due: "made_at", before: undoable},
 		{what: "clients unused for long", table: "known_clients", due: "seen_at", before: deviceSince},
 		{what: "expired invitations", table: "invitations", due: "expires_at", before: now},
 		{what: "old wrong second factors", table: "factor_tries", due: "forget_at", before: now},

@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // lookupTimeout bounds one DNS lookup.
@@ -36,6 +37,35 @@ func ResolveHost(ctx context.Context, store *postgres.Store, name string) (hosts
 type hostnames struct {
 	active string   // empty: unchanged
 	keep   []string // the inactive hostnames to keep
+}
+
+// guardHostnames is guard for a profile with other hostnames.
+// Errors: those of guard.
+func (s *Service) guardHostnames(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile,
+	proof token.Proof) (consume, error) {
+	before, err := s.store.Organization(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.guard(ctx, caller, otherHostnames(before.Profile, p), proof)
+}
+
+// otherHostnames reports whether an update of a profile changes its hostnames.
+func otherHostnames(before, update identity.OrganizationProfile) bool {
+	return update.Hostname != "" && update.Hostname != before.Hostname ||
+		slices.ContainsFunc(before.InactiveHostnames, func(h string) bool { return !slices.Contains(update.InactiveHostnames, h) })
+}
+
+// hostnamesChanged announces other hostnames of an organization. A former active one can be restored; a removed one may be another's by then.
+func (s *Service) hostnamesChanged(ctx context.Context, tx *postgres.Store, by audit.Actor, before, after identity.OrganizationDetails) error {
+	if before.Profile.Hostname == after.Profile.Hostname && !otherHostnames(before.Profile, after.Profile) {
+		return nil
+	}
+	c := token.SensitiveChange{Kind: token.HostnameChanged, Subject: after.Profile.Hostname}
+	if before.Profile.Hostname != "" && before.Profile.Hostname != after.Profile.Hostname {
+		c.Before = before.Profile.Hostname
+	}
+	return s.announceChange(ctx, tx, by, after.UID, c)
 }
 
 // verifiedClaim returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a
@@ -254,6 +284,13 @@ func (s *Service) setHostname(ctx context.Context, by audit.Actor, organization 
 			return err
 		}
 		if err := change(tx, o); err != nil {
+			return err
+		}
+		after, err := tx.Organization(ctx, organization)
+		if err != nil {
+			return err
+		}
+		if err := s.hostnamesChanged(ctx, tx, by, o, after); err != nil {
 			return err
 		}
 		if err := s.recordOf(ctx, tx, by, o.UID, "organization.host", nil); err != nil {

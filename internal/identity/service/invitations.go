@@ -5,6 +5,8 @@ package service
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,10 +50,15 @@ func (s *Service) InvitationLogo(ctx context.Context, key string, height int) (i
 // leave the caller's other membership ends in the same transaction; without it a member is refused. Every ID token of the
 // caller ends; idToken is the session's new one.
 // Errors: identity.ErrInvitationNotFound, identity.ErrInvitationAddress, identity.ErrStillMember, identity.ErrLastAdmin
-// of the organization to leave, identity.ErrUserLimit.
-func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key string, leave bool) (idToken string, err error) {
+// of the organization to leave, identity.ErrUserLimit; those of guard for an administrator who leaves.
+func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key string, leave bool,
+	proof token.Proof) (idToken string, err error) {
 	if !isKey(key) {
 		return "", identity.ErrInvitationNotFound
+	}
+	use, err := s.guardLeaving(ctx, caller, leave, proof)
+	if err != nil {
+		return "", err
 	}
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -79,7 +86,7 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 			return err
 		}
 		if leave && before.Organization != o {
-			err = s.leaveLocked(ctx, tx, caller, before.Organization)
+			err = s.leaveLocked(ctx, tx, caller, before.Organization, use)
 		}
 		if err != nil {
 			return err
@@ -92,6 +99,9 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 		if err := s.admit(ctx, tx, o, caller.Person, roles); err != nil {
 			return err
 		}
+		if err := s.administratorsChanged(ctx, tx, audit.Of(caller), o, caller.Person, postgres.Standing{}, roles, true); err != nil {
+			return err
+		}
 		issued, err = s.ownMembershipChanged(ctx, tx, caller, o, epoch, "invitation.accept")
 		return err
 	})
@@ -101,21 +111,37 @@ func (s *Service) AcceptInvitation(ctx context.Context, caller token.Caller, key
 	return s.signRenewed(ctx, issued)
 }
 
+// guardLeaving is guard for a caller who leaves an organization, which is a sensitive change of its administrators.
+// Errors: those of guard.
+func (s *Service) guardLeaving(ctx context.Context, caller token.Caller, leave bool, proof token.Proof) (consume, error) {
+	m, err := s.store.Membership(ctx, caller.Person)
+	if err != nil {
+		return nil, err
+	}
+	return s.guard(ctx, caller, leave && slices.Contains(m.Roles, identity.RoleOrganizationAdmin), proof)
+}
+
 // leaveLocked ends the caller's membership of an organization that the caller leaves for another one. The organization and
 // the caller are locked. It does nothing when the caller is not a member.
 // Errors: identity.ErrLastAdmin.
-func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization) error {
-	m, err := tx.Membership(ctx, caller.Person)
-	if err != nil || m.Organization.IsZero() || m.Organization != o {
+func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, use consume) error {
+	before, err := tx.Standing(ctx, o, caller.Person)
+	if errors.Is(err, identity.ErrOrganizationNotFound) || err == nil && !before.Member {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if err := s.checkNotLastAdmin(ctx, tx, o, caller.Person, m.Roles); err != nil {
+	if err := s.demote(ctx, tx, caller, o, caller.Person, before, use); err != nil {
 		return err
 	}
 	if err := s.mailLeft(ctx, tx, o, caller); err != nil {
 		return err
 	}
 	if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
+		return err
+	}
+	if err := s.administratorsChanged(ctx, tx, audit.Of(caller), o, caller.Person, before, nil, false); err != nil {
 		return err
 	}
 	return s.recordOf(ctx, tx, audit.Of(caller), o, "organization.leave", nil)
@@ -149,18 +175,29 @@ func (s *Service) Invitations(ctx context.Context, caller token.Caller, o id.Org
 // CreateInvitation issues an invitation on behalf of an administrator. An invitation for an address is mailed and
 // replaces an earlier one for that address.
 // Errors: those of Invitations, fault.ErrInvalid, identity.ErrSharedRoles, identity.ErrAlreadyMember,
-// identity.ErrUserLimit.
-func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization,
-	in identity.NewInvitation) (invitation identity.Invitation, err error) {
+// identity.ErrUserLimit, those of guard for an invitation of an administrator.
+func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o id.Organization, in identity.NewInvitation,
+	proof token.Proof) (invitation identity.Invitation, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return invitation, err
 	}
 	if err := in.Check(); err != nil {
 		return invitation, err
 	}
+	sensitive := slices.Contains(in.Roles, identity.RoleOrganizationAdmin)
+	use, err := s.guard(ctx, caller, sensitive, proof)
+	if err != nil {
+		return invitation, err
+	}
 	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
-		invitation, err = s.invite(ctx, tx, administrator(caller), o, in)
-		return err
+		if err := use.used(ctx, tx, sensitive); err != nil {
+			return err
+		}
+		if invitation, err = s.invite(ctx, tx, administrator(caller), o, in); err != nil || !sensitive {
+			return err
+		}
+		return s.announceChange(ctx, tx, administrator(caller), o, token.SensitiveChange{
+			Kind: token.AdministratorInvited, Object: in.Address, Subject: in.Address, Before: in.Address})
 	})
 	return invitation, err
 }

@@ -5,6 +5,7 @@ package service_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -57,6 +58,11 @@ func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person, int) (mailb
 }
 func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
 func (k *kit) MembershipChanged(context.Context, database.Tx, ...id.Person) error      { return nil }
+
+// RestoreAdminunit implements service.IdentityHooks.
+func (k *kit) RestoreAdminunit(context.Context, database.Tx, id.Organization, json.RawMessage) error {
+	return nil
+}
 
 // MailboxOwner implements service.IdentityHooks.
 func (k *kit) MailboxOwner(context.Context, token.Caller, string) (id.Person, error) {

@@ -46,17 +46,17 @@ func (s *Service) administer(ctx context.Context, caller token.Caller, o id.Orga
 	})
 }
 
-// lockMember locks an organization and returns the roles of one of its members.
+// lockMember locks an organization and returns the standing of one of its members.
 // Errors: identity.ErrOrganizationNotFound, identity.ErrMemberNotFound.
-func (s *Service) lockMember(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person) (roles []string, err error) {
+func (s *Service) lockMember(ctx context.Context, tx *postgres.Store, o id.Organization, p id.Person) (postgres.Standing, error) {
 	if err := tx.LockOrganizations(ctx, o); err != nil {
-		return nil, err
+		return postgres.Standing{}, err
 	}
 	standing, err := tx.Standing(ctx, o, p)
 	if err == nil && !standing.Member {
 		err = identity.ErrMemberNotFound
 	}
-	return standing.Roles, err
+	return standing, err
 }
 
 // checkNotLastAdmin refuses a change that would leave an organization without administrator. The organization is
@@ -137,10 +137,16 @@ func (s *Service) Member(ctx context.Context, caller token.Caller, o id.Organiza
 
 // PutMember replaces a member's roles, reference and externalUid. Changed roles take effect at once: the member's
 // access tokens are revoked, and each ID token can be replaced once.
-// Errors: those of Member, fault.ErrInvalid, identity.ErrLastAdmin; fault.ErrForbidden for
+// Making somebody an administrator, or no longer one, is a sensitive change.
+// Errors: those of Member and guard, fault.ErrInvalid, identity.ErrLastAdmin, identity.ErrJunior; fault.ErrForbidden for
 // an externalUid of a local person.
-func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member) (identity.Member, error) {
+func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organization, in identity.Member,
+	proof token.Proof) (identity.Member, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return identity.Member{}, err
+	}
+	use, err := s.guardRoles(ctx, caller, o, in.UID, in.Roles, proof)
+	if err != nil {
 		return identity.Member{}, err
 	}
 	var problems fault.Problems
@@ -154,7 +160,7 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 		return identity.Member{}, err
 	}
 	var after identity.Member
-	err := s.administer(ctx, caller, o, func(tx *postgres.Store) error {
+	err = s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		before, err := tx.Member(ctx, o, in.UID)
 		if err != nil {
 			return err
@@ -164,9 +170,9 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 		}
 		sorted, _ := identity.SortRoles(before.Roles)
 		if !slices.Equal(sorted, in.Roles) {
-			err = s.setRoles(ctx, tx, caller, o, in, sorted)
+			err = s.setRoles(ctx, tx, caller, o, in, use)
 		} else {
-			err = tx.UpdateMember(ctx, o, in)
+			err = tx.UpdateMember(ctx, o, in, s.now())
 		}
 		if err != nil {
 			return err
@@ -177,19 +183,59 @@ func (s *Service) PutMember(ctx context.Context, caller token.Caller, o id.Organ
 	return after, err
 }
 
-// setRoles stores a member with changed roles and revokes its access tokens.
-func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, m identity.Member,
-	before []string) error {
-	if !slices.Contains(m.Roles, identity.RoleOrganizationAdmin) {
-		if err := s.checkNotLastAdmin(ctx, tx, o, m.UID, before); err != nil {
+// guardRoles is guard for a change of a member's roles. nil roles end the membership.
+// Errors: those of guard.
+func (s *Service) guardRoles(ctx context.Context, caller token.Caller, o id.Organization, p id.Person, roles []string,
+	proof token.Proof) (consume, error) {
+	before, err := s.store.Standing(ctx, o, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.guard(ctx, caller, (before.AdminSince != nil) != slices.Contains(roles, identity.RoleOrganizationAdmin), proof)
+}
+
+// demote checks that the caller may take the role of an administrator from a member, and consumes the proof.
+// Errors: identity.ErrLastAdmin, identity.ErrJunior, those of consume.used.
+func (s *Service) demote(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, p id.Person,
+	before postgres.Standing, use consume) error {
+	if err := s.checkNotLastAdmin(ctx, tx, o, p, before.Roles); err != nil {
+		return err
+	}
+	if p != caller.Person {
+		own, err := tx.Standing(ctx, o, caller.Person)
+		if err != nil {
 			return err
 		}
+		if err := s.checkSenior(own, before); err != nil {
+			return err
+		}
+	}
+	return use.used(ctx, tx, before.AdminSince != nil)
+}
+
+// setRoles stores a member with changed roles and revokes its access tokens.
+func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token.Caller, o id.Organization, m identity.Member,
+	use consume) error {
+	before, err := tx.Standing(ctx, o, m.UID)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(m.Roles, identity.RoleOrganizationAdmin) {
+		err = use.used(ctx, tx, before.AdminSince == nil)
+	} else {
+		err = s.demote(ctx, tx, caller, o, m.UID, before, use)
+	}
+	if err != nil {
+		return err
 	}
 	epoch, err := tx.RaiseEpoch(ctx, m.UID)
 	if err != nil {
 		return err
 	}
-	if err := tx.UpdateMember(ctx, o, m); err != nil {
+	if err := tx.UpdateMember(ctx, o, m, s.now()); err != nil {
+		return err
+	}
+	if err := s.administratorsChanged(ctx, tx, administrator(caller), o, m.UID, before, m.Roles, true); err != nil {
 		return err
 	}
 	return s.privilegesChanged(ctx, tx, privilegeChange{
@@ -197,9 +243,16 @@ func (s *Service) setRoles(ctx context.Context, tx *postgres.Store, caller token
 	})
 }
 
-// RemoveMember ends a member's membership and sessions.
-// Errors: those of Member, identity.ErrSelfRemoval, identity.ErrLastAdmin.
-func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person) error {
+// RemoveMember ends a member's membership and sessions. Removing an administrator is a sensitive change.
+// Errors: those of Member and guard, identity.ErrSelfRemoval, identity.ErrLastAdmin, identity.ErrJunior.
+func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Organization, p id.Person, proof token.Proof) error {
+	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
+		return err
+	}
+	use, err := s.guardRoles(ctx, caller, o, p, nil, proof)
+	if err != nil && p != caller.Person {
+		return err
+	}
 	return s.administer(ctx, caller, o, func(tx *postgres.Store) error {
 		if p == caller.Person { // so the caller stays administrator, and the removed member was not the last one
 			if other, err := tx.OtherAdmin(ctx, o, p); err != nil {
@@ -209,7 +262,14 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 			}
 			return identity.ErrSelfRemoval
 		}
-		if _, err := tx.Member(ctx, o, p); err != nil {
+		before, err := tx.Standing(ctx, o, p)
+		if err == nil && !before.Member {
+			err = identity.ErrMemberNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.demote(ctx, tx, caller, o, p, before, use); err != nil {
 			return err
 		}
 		return s.endMembership(ctx, tx, administrator(caller), o, p)
@@ -218,6 +278,10 @@ func (s *Service) RemoveMember(ctx context.Context, caller token.Caller, o id.Or
 
 // endMembership deletes an existing membership, ends the member's sessions, and mails the member.
 func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, p id.Person) error {
+	before, err := tx.Standing(ctx, o, p)
+	if err != nil {
+		return err
+	}
 	epoch, err := tx.RaiseEpoch(ctx, p)
 	if err != nil {
 		return err
@@ -226,6 +290,9 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audi
 		return err
 	}
 	if err := tx.DeleteMember(ctx, o, p); err != nil {
+		return err
+	}
+	if err := s.administratorsChanged(ctx, tx, by, o, p, before, nil, false); err != nil {
 		return err
 	}
 	if err := tx.EndSessions(ctx, p, id.Session{}, s.now()); err != nil {

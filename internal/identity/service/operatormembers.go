@@ -47,9 +47,9 @@ func (s *Service) SetMember(ctx context.Context, by audit.Actor, organization, p
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
+	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before postgres.Standing) error {
 		if !slices.Contains(roles, identity.RoleOrganizationAdmin) {
-			if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
+			if err := s.checkNotLastAdmin(ctx, tx, o, p, before.Roles); err != nil {
 				return err
 			}
 		}
@@ -68,6 +68,9 @@ func (s *Service) SetMember(ctx context.Context, by audit.Actor, organization, p
 		if err != nil {
 			return err
 		}
+		if err := s.administratorsChanged(ctx, tx, by, o, p, before, roles, true); err != nil {
+			return err
+		}
 		return s.privilegesChanged(ctx, tx, privilegeChange{
 			by: by, organization: o, person: p, epoch: epoch, action: "member.set", roles: roles, grace: true, membership: joined,
 		})
@@ -78,18 +81,18 @@ func (s *Service) SetMember(ctx context.Context, by audit.Actor, organization, p
 // Errors: identity.ErrPersonNotFound, identity.ErrOrganizationNotFound, identity.ErrMemberNotFound,
 // identity.ErrLastAdmin.
 func (s *Service) UnsetMember(ctx context.Context, by audit.Actor, organization, person string) error {
-	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error {
-		if err := s.checkNotLastAdmin(ctx, tx, o, p, before); err != nil {
+	return s.withMember(ctx, organization, person, func(tx *postgres.Store, o id.Organization, p id.Person, before postgres.Standing) error {
+		if err := s.checkNotLastAdmin(ctx, tx, o, p, before.Roles); err != nil {
 			return err
 		}
 		return s.endMembership(ctx, tx, by, o, p)
 	})
 }
 
-// withMember resolves the references of a command and calls change with the organization locked. before is the roles that
-// the person has in the organization, nil if it is no member.
+// withMember resolves the references of a command and calls change with the organization locked. before is the standing
+// of the person in the organization.
 func (s *Service) withMember(ctx context.Context, organization, person string,
-	change func(tx *postgres.Store, o id.Organization, p id.Person, before []string) error) error {
+	change func(tx *postgres.Store, o id.Organization, p id.Person, before postgres.Standing) error) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		o, err := tx.FindOrganization(ctx, organization)
 		if err != nil {

@@ -189,6 +189,9 @@ func (s *Service) SetOrganization(ctx context.Context, by audit.Actor, organizat
 			if err := s.setMFARequired(ctx, tx, o.UID, o.MFARequired); err != nil {
 				return err
 			}
+			if err := s.factorWaived(ctx, tx, by, o.UID, o.MFARequired); err != nil {
+				return err
+			}
 		}
 		return s.announceToMembers(ctx, tx, o.UID, profileUpdated)
 	})

@@ -140,13 +140,17 @@ func (s *Service) HostClaim(ctx context.Context, caller token.Caller, o id.Organ
 // PutOrganizationProfile replaces an organization's profile, and its hostnames by the rules of contract 3.11. claim is
 // the hostname that still needs a TXT record.
 // Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, and those
-// of changeHostnames.
-func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Caller, o id.Organization,
-	p identity.OrganizationProfile) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
+// of changeHostnames; those of guard for other hostnames.
+func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Caller, o id.Organization, p identity.OrganizationProfile,
+	proof token.Proof) (after identity.OrganizationDetails, claim identity.HostClaim, err error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return after, claim, err
 	}
 	if err := p.Check(); err != nil {
+		return after, claim, err
+	}
+	use, err := s.guardHostnames(ctx, caller, o, p, proof)
+	if err != nil {
 		return after, claim, err
 	}
 	verified, err := s.verifiedClaim(ctx, o, p.Hostname)
@@ -176,6 +180,12 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 		if after, err = tx.Organization(ctx, o); err != nil {
 			return err
 		}
+		if err := use.used(ctx, tx, otherHostnames(before.Profile, p)); err != nil {
+			return err
+		}
+		if err := s.hostnamesChanged(ctx, tx, administrator(caller), before, after); err != nil {
+			return err
+		}
 		if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.update", nil); err != nil {
 			return err
 		}
@@ -185,18 +195,23 @@ func (s *Service) PutOrganizationProfile(ctx context.Context, caller token.Calle
 }
 
 // LeaveOrganization ends the caller's membership. Every ID token of the caller ends; idToken is the session's new one.
-// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrLastAdmin.
-func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o id.Organization) (idToken string, err error) {
+// Errors: identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrLastAdmin; those of guard for an administrator.
+func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o id.Organization,
+	proof token.Proof) (idToken string, err error) {
+	use, err := s.guardLeaving(ctx, caller, true, proof)
+	if err != nil {
+		return "", err
+	}
 	var issued *postgres.Issued
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		roles, err := s.lockMember(ctx, tx, o, caller.Person)
+		before, err := s.lockMember(ctx, tx, o, caller.Person)
 		if errors.Is(err, identity.ErrMemberNotFound) {
 			return identity.ErrNotMember
 		}
 		if err != nil {
 			return err
 		}
-		if err := s.checkNotLastAdmin(ctx, tx, o, caller.Person, roles); err != nil {
+		if err := s.demote(ctx, tx, caller, o, caller.Person, before, use); err != nil {
 			return err
 		}
 		epoch, err := tx.RaiseEpoch(ctx, caller.Person)
@@ -207,6 +222,9 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 			return err
 		}
 		if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
+			return err
+		}
+		if err := s.administratorsChanged(ctx, tx, audit.Of(caller), o, caller.Person, before, nil, false); err != nil {
 			return err
 		}
 		issued, err = s.ownMembershipChanged(ctx, tx, caller, o, epoch, "organization.leave")

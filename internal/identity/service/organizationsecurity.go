@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
@@ -25,7 +26,7 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return err
 	}
-	use, err := s.stepUp(ctx, caller, proof)
+	use, err := s.guard(ctx, caller, true, proof)
 	if err != nil {
 		return err
 	}
@@ -48,6 +49,9 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 		if err := tx.NotifyDirectory(ctx); err != nil {
 			return err
 		}
+		if err := s.factorWaived(ctx, tx, administrator(caller), o, required); err != nil {
+			return err
+		}
 		details := map[string]string{"mfaRequired": map[bool]string{true: "on", false: "off"}[required]}
 		if err := s.recordOf(ctx, tx, administrator(caller), o, "organization.security", details); err != nil {
 			return err
@@ -58,6 +62,14 @@ func (s *Service) PutSecurity(ctx context.Context, caller token.Caller, o id.Org
 		return use(ctx, tx) // last: the members are locked in order
 	})
 	return err
+}
+
+// factorWaived announces that members of an organization no longer need a second factor.
+func (s *Service) factorWaived(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, required bool) error {
+	if required {
+		return nil // all members are mailed
+	}
+	return s.announceChange(ctx, tx, by, o, token.SensitiveChange{Kind: token.FactorWaived, Before: true})
 }
 
 // checkOwnFactor checks that the caller's session meets the rule: it has two factors, or is of an external provider.

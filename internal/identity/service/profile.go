@@ -121,6 +121,16 @@ func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.P
 	if err != nil {
 		return err
 	}
+	if before.Organization != nil {
+		standing, err := tx.Standing(ctx, before.Organization.UID, p)
+		if err != nil {
+			return err
+		}
+		standing.Member = false // it cannot be restored
+		if err := s.administratorsChanged(ctx, tx, by, before.Organization.UID, p, standing, nil, false); err != nil {
+			return err
+		}
+	}
 	lost, err := s.erase(ctx, tx, p, by, reason)
 	if err != nil {
 		return err

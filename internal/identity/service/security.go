@@ -102,11 +102,15 @@ func (s *Service) inform(ctx context.Context, tx *postgres.Store, o postgres.Add
 
 // Undo consumes the key of a mail about a change. It ends every session of the person. If the key was mailed to an address
 // that may undo, it also restores addresses and second factors from before the change, locks the password and mails a
-// reset to the primary address of that time (contract 3.23). undone reports which of both happened.
+// reset to the primary address of that time (contract 3.23). undone reports which of both happened. The key of a mail about an
+// organization undoes that change (contract 3.29).
 // Errors: identity.ErrKeyNotFound; identity.ErrAddressInUse when other persons have verified all of the addresses since.
 func (s *Service) Undo(ctx context.Context, c token.Client, key string) (undone bool, err error) {
 	hash := seal.Hash(key)
 	change, err := s.store.ChangeOfKey(ctx, hash, s.undoableSince())
+	if errors.Is(err, identity.ErrKeyNotFound) {
+		return true, s.undoOrganization(ctx, c, hash)
+	}
 	if err != nil {
 		return false, err
 	}

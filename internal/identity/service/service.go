@@ -26,6 +26,7 @@ package service
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/url"
@@ -58,6 +59,8 @@ type IdentityHooks interface {
 	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error)
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
+	// RestoreAdminunit stores the settings of an organization for transfers as they were before a change (token.RulesLowered).
+	RestoreAdminunit(ctx context.Context, tx database.Tx, o id.Organization, before json.RawMessage) error
 	// MailboxOwner returns the person of a mailbox, by its link or uid. It needs no transaction.
 	// Errors: a fault.Error of the kind NotFound or Invalid when there is none on the caller's host.
 	MailboxOwner(ctx context.Context, caller token.Caller, key string) (id.Person, error)
@@ -70,6 +73,8 @@ type Webhooks interface {
 	// PauseTargets pauses the export targets that a person has or has made; with an organization only those of that one. It returns their
 	// hosts.
 	PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization, reason string) (hosts []string, err error)
+	// PauseTarget pauses one of them, if it is still there.
+	PauseTarget(ctx context.Context, tx database.Tx, target id.Webhook, reason string) error
 }
 
 // Settings are the values that an operator can change. All are required unless noted. Their defaults are in package

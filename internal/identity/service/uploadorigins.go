@@ -22,12 +22,17 @@ func (s *Service) UploadOrigins(ctx context.Context, caller token.Caller, o id.O
 }
 
 // PutUploadOrigins replaces an organization's upload origins and returns them as stored: normalized, sorted, each once.
-// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing.
-func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o id.Organization, origins []string) ([]string, error) {
+// Errors: fault.ErrInvalid, identity.ErrOrganizationNotFound, identity.ErrNotMember, identity.ErrRoleMissing, those of guard.
+func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o id.Organization, origins []string,
+	proof token.Proof) ([]string, error) {
 	if err := s.authorize(ctx, s.store, caller, o, identity.RoleOrganizationAdmin); err != nil {
 		return nil, err
 	}
 	origins, err := identity.CheckUploadOrigins(origins)
+	if err != nil {
+		return nil, err
+	}
+	use, err := s.guard(ctx, caller, true, proof)
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +45,13 @@ func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o i
 			return err
 		}
 		if err := tx.NotifyDirectory(ctx); err != nil { // hosts are cached with their origins
+			return err
+		}
+		if err := use(ctx, tx); err != nil {
+			return err
+		}
+		if err := s.announceChange(ctx, tx, administrator(caller), o, token.SensitiveChange{
+			Kind: token.OriginsChanged, Subject: strings.Join(origins, " "), Before: before}); err != nil {
 			return err
 		}
 		return s.recordOf(ctx, tx, administrator(caller), o, "organization.uploadorigins",

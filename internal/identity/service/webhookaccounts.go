@@ -1,18 +1,23 @@
-// What the domain of webhooks needs of people and organizations.
+// What the other domains need of people and organizations.
 
 package service
 
 import (
 	"context"
+	"errors"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// pausedSecurity is the reason of targets that pause because somebody else may have made them.
-const pausedSecurity = "SECURITY"
+// The reasons of export targets that pause: somebody else may have made them; their maker is no longer an administrator.
+const (
+	pausedSecurity = "SECURITY"
+	pausedMaker    = "MAKER"
+)
 
 // Administers checks that the caller is an administrator of an organization. tx may be nil.
 // Errors: those of authorize.
@@ -40,11 +45,36 @@ func (s *Service) LockOwner(ctx context.Context, tx database.Tx, caller token.Ca
 }
 
 // StepUp checks that the caller has proved who it is. use consumes the proof, in the transaction of the change.
-// Errors: those of stepUp.
+// Errors: those of guard.
 func (s *Service) StepUp(ctx context.Context, caller token.Caller,
 	p token.Proof) (use func(context.Context, database.Tx) error, err error) {
-	consume, err := s.stepUp(ctx, caller, p)
+	consume, err := s.guard(ctx, caller, true, p)
 	return func(ctx context.Context, tx database.Tx) error { return consume(ctx, s.store.Within(tx)) }, err
+}
+
+// Elsewhere is the service for the transfer API, where the codes of refused proofs mean something else: those of package token stand for them.
+type Elsewhere struct{ *Service }
+
+// StepUp is Service.StepUp.
+// Errors: token.ErrSensitive, token.ErrProofMissing, token.ErrProofWrong, token.ErrFactorMissing, token.ErrFactorWrong; the last also from
+// use.
+func (e Elsewhere) StepUp(ctx context.Context, caller token.Caller,
+	p token.Proof) (use func(context.Context, database.Tx) error, err error) {
+	consume, err := e.Service.StepUp(ctx, caller, p)
+	return func(ctx context.Context, tx database.Tx) error { return elsewhere(consume(ctx, tx)) }, elsewhere(err)
+}
+
+// elsewhere maps the refusals of a proof.
+func elsewhere(err error) error {
+	for from, to := range map[*fault.Error]*fault.Error{
+		identity.ErrSessionNotYoung: token.ErrProofMissing, identity.ErrKeyChange: token.ErrProofWrong,
+		identity.ErrFactorFirst: token.ErrFactorMissing, identity.ErrVerificationFailed: token.ErrFactorWrong,
+	} {
+		if errors.Is(err, from) {
+			return to.Because(err)
+		}
+	}
+	return err
 }
 
 // MailChange mails the caller about a change of what the account depends on, with a link that undoes it.

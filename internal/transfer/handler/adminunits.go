@@ -55,6 +55,8 @@ type adminunitRequest struct {
 	MaxRecipients   *int32  `json:"maxRecipients"`
 
 	Inspection *inspectionRequest `json:"inspection"`
+
+	httpapi.ProofRequest
 }
 
 // domain returns defaults with the members of in.
@@ -91,8 +93,11 @@ func (h *Handler) putAdminunit(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
+	if err := h.buckets.TakeGuess(w, r, in.ProofRequest, httpapi.Transfer); err != nil {
+		return err
+	}
 	u := in.domain(h.service.DefaultAdminunit())
-	if err := h.service.PutAdminunit(r.Context(), caller(r), u); err != nil {
+	if err := h.service.PutAdminunit(r.Context(), caller(r), u, in.Proof()); err != nil {
 		return err
 	}
 	return httpapi.JSON(w, http.StatusOK, h.adminunitFrom(u))

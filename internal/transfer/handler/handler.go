@@ -123,7 +123,8 @@ func (h *Handler) adminunitRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Auth: person, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: "/adminunit", Auth: reads, Handler: h.getAdminunit},
-		{Method: "PUT", Pattern: "/adminunit", Auth: changes, Handler: h.putAdminunit},
+		{Method: "PUT", Pattern: "/adminunit", Auth: changes, Handler: h.putAdminunit,
+			Sensitive: []httpapi.Sensitive{{Change: token.RulesLowered, When: "protectionLevel or inspection protects less"}}},
 		{Method: "GET", Pattern: "/usage", Auth: access.For(token.ScopeTransfersRead, token.ScopeTransfersSend), Handler: h.getUsage},
 	}
 }

@@ -27,7 +27,8 @@ func (w *world) company(volume int64) id.Organization {
 // member makes a person a member of an organization.
 func (w *world) member(caller token.Caller, o id.Organization, roles ...string) token.Caller {
 	w.t.Helper()
-	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at) VALUES ($1, $2, $3, now())`, caller.Person, o, roles)
+	w.exec(`INSERT INTO identity.memberships (person, organization, roles, created_at, admin_since)
+		VALUES ($1, $2, $3, now(), CASE WHEN 'Organization.Admin' = ANY ($3) THEN now() END)`, caller.Person, o, roles)
 	caller.Organization, caller.Roles = o, roles
 	return caller
 }

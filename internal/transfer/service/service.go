@@ -96,19 +96,20 @@ type Options struct {
 
 // Service is the transfer service. It is safe for concurrent use.
 type Service struct {
-	store       *postgres.Store
-	content     *content.Service
-	issuer      *token.Issuer
-	revocations *token.Revocations
-	mailer      *mail.Mailer
-	jobs        *jobs.Runner
-	sealer      *seal.Sealer
-	limiter     *ratelimit.Limiter
-	hosts       *hosts.Directory
-	hasher      *password.Hasher
-	proofs      *translog.Log
-	documents   *pdf.Renderer
-	imaging     *imaging.Processor
+	store         *postgres.Store
+	content       *content.Service
+	issuer        *token.Issuer
+	revocations   *token.Revocations
+	organizations Organizations
+	mailer        *mail.Mailer
+	jobs          *jobs.Runner
+	sealer        *seal.Sealer
+	limiter       *ratelimit.Limiter
+	hosts         *hosts.Directory
+	hasher        *password.Hasher
+	proofs        *translog.Log
+	documents     *pdf.Renderer
+	imaging       *imaging.Processor
 
 	version             string
 	auditAge            time.Duration

@@ -22,6 +22,10 @@ export const TokenCode = Object.freeze({
   NOT_OPERATOR: 403907,
   OPERATOR_FACTOR: 403908,
   OPERATOR_SESSION: 403909,
+  PROOF_MISSING: 403910,
+  PROOF_WRONG: 403911,
+  FACTOR_MISSING: 403912,
+  FACTOR_WRONG: 403913,
 });
 
 /** Identity API and console: internal/identity/errors.go */
@@ -72,6 +76,7 @@ export const IdentityCode = Object.freeze({
   EXTERNAL_CLAIMED: 403051,
   TOO_MANY_PASSKEYS: 403055,
   PASSKEY_HOST: 403056,
+  JUNIOR: 403058,
   KEY_NOT_FOUND: 404002,
   NOTHING_PARKED: 404003,
   TOKEN_NOT_FOUND: 404006,
@@ -169,6 +174,10 @@ const tokenSentences = {
   [TokenCode.UNVERIFIED]: () => T("Please confirm your email address first."),
   [TokenCode.FACTOR_REQUIRED]: () => T("Your organization requires a second factor. Set one up on the account page."),
   [TokenCode.CROSS_ORIGIN]: () => T("Your browser is too old for this. Please update it and reload the page."),
+  [TokenCode.PROOF_MISSING]: () => T("To do this, you need to have signed in within the last 15 minutes. Please sign in again."),
+  [TokenCode.PROOF_WRONG]: () => T("This password is not right."),
+  [TokenCode.FACTOR_MISSING]: () => T("This session began without your second factor. Please sign in again with it."),
+  [TokenCode.FACTOR_WRONG]: () => T("This code is not right, or no longer valid."),
 };
 
 /** Sentences for IdentityCode. @type {Record<number, () => string>} */
@@ -205,6 +214,8 @@ const identitySentences = {
   [IdentityCode.INVITATION_ADDRESS]: () => T("The invitation is for an address that is not a confirmed one of yours."),
   [IdentityCode.HOSTNAME_REFUSED]: () => T("The hostname cannot be changed."),
   [IdentityCode.INACTIVE_HOSTNAMES]: () => T("Hostnames that are no longer used can be removed, not added."),
+  [IdentityCode.JUNIOR]: () =>
+    T("You’ve been an administrator for less than 7 days. An administrator who has been one for longer can do this."),
   [IdentityCode.SELF_REMOVAL]: () => T("To remove yourself, leave the organization."),
   [IdentityCode.FREE_ORGANIZATION]: () => T("This organization cannot be deleted."),
   [IdentityCode.NO_SUBSCRIPTION]: () => T("The document needs an active subscription and a complete profile."),

@@ -2,14 +2,16 @@
 
 import { Ask, Button, Problem, html, useAction, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
-import { identity, own } from "./api.js";
+import { identity } from "./api.js";
+import { useStepUp } from "./stepup.js";
 
 /** Shows the membership with a button to leave. @param {{profile: IdentityAPI["Person"], onChange: () => void}} props */
 export function Membership({ profile, onChange }) {
   const organization = profile.membership?.organization;
   const [asking, setAsking] = useState(false);
+  const { stepUp, dialog } = useStepUp();
   const leave = useAction(async () => {
-    await own("POST", `${identity}/organizations/${organization?.uid}/leave`);
+    await stepUp("POST", `${identity}/organizations/${organization?.uid}/leave`);
     onChange();
   });
   const name = organization?.name || organization?.hostname || "";
@@ -22,5 +24,6 @@ export function Membership({ profile, onChange }) {
     ${asking && html`<${Ask} question=${F("Leave %s? You lose its permissions. To come back you need an invitation.", name)}
       yes=${T("Leave the organization")}
       onYes=${() => leave.run()} onClose=${() => setAsking(false)} />`}
+    ${dialog}
   </section>`;
 }

@@ -3,6 +3,7 @@
 import { Ask, Button, Copy, Field, Form, Notice, Problem, Tool, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { own } from "./api.js";
+import { useStepUp } from "./stepup.js";
 
 /** Returns the record that verifies a hostname, or null. @param {Headers} headers of the answer to GET or PUT …/profile */
 function claimOf(headers) {
@@ -31,8 +32,9 @@ export function Hostname({ at, onChange }) {
 function Hostnames({ at, profile, claim, rule, onChange }) {
   const [missing, setMissing] = useState(false);
   const [asking, setAsking] = useState("");
+  const { stepUp, dialog } = useStepUp();
   const put = async (part) => {
-    const { headers } = await own("PUT", `${at}/profile`, { json: { ...profile, ...part } });
+    const { headers } = await stepUp("PUT", `${at}/profile`, { ...profile, ...part });
     return claimOf(headers);
   };
   const choose = useAction(async ({ hostname }) => {
@@ -84,5 +86,6 @@ function Hostnames({ at, profile, claim, rule, onChange }) {
       <${Problem} error=${remove.error} />`}
     ${asking && html`<${Ask} question=${F("Remove the hostname %s? Links with it stop working.", asking)} yes=${T("Remove")}
       onYes=${() => remove.run(asking)} onClose=${() => setAsking("")} />`}
+    ${dialog}
   </section>`;
 }

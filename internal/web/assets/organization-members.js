@@ -5,6 +5,7 @@ import { F, N, T, when } from "./i18n.js";
 import { own } from "./api.js";
 import { Listed, Nothing, Search, useList } from "./lists.js";
 import { offered, roleName } from "./roles.js";
+import { useStepUp } from "./stepup.js";
 
 const inWords = (roles) => roles.map(roleName).join(" · ");
 
@@ -42,13 +43,14 @@ const People = ({ at, list, onDone }) => html`<${Problem} error=${list.error} />
 function Member({ at, of: m, onDone }) {
   const [open, setOpen] = useState(false);
   const [asking, setAsking] = useState("");
+  const { stepUp, dialog } = useStepUp();
   const change = useAction(async (roles) => {
-    await own("PUT", `${at}/members/${m.uid}`, { json: { roles, reference: m.reference, externalUid: m.externalUid } });
+    await stepUp("PUT", `${at}/members/${m.uid}`, { roles, reference: m.reference, externalUid: m.externalUid });
     setOpen(false);
     onDone();
   });
   const remove = useAction(async () => {
-    await own("DELETE", `${at}/members/${m.uid}`);
+    await stepUp("DELETE", `${at}/members/${m.uid}`);
     onDone();
   });
   const end = useAction(async () => {
@@ -74,6 +76,7 @@ function Member({ at, of: m, onDone }) {
       onYes=${() => remove.run()} onClose=${() => setAsking("")} />`}
     ${asking === "end" && html`<${Ask} question=${F("End all sessions of %s and delete the API tokens?", label)}
       yes=${T("End all sessions")} onYes=${() => end.run()} onClose=${() => setAsking("")} />`}
+    ${dialog}
   </li>`;
 }
 
@@ -110,8 +113,9 @@ function Invitations({ at }) {
   const [address, setAddress] = useState("");
   const [shared, setShared] = useState(false);
   const [roles, setRoles] = useState(usual);
+  const { stepUp, dialog } = useStepUp();
   const invite = useAction(async () => {
-    await own("POST", `${at}/invitations`, { json: shared ? { shared: true, roles } : { address: address.trim(), roles } });
+    await stepUp("POST", `${at}/invitations`, shared ? { shared: true, roles } : { address: address.trim(), roles });
     setAddress("");
     setRoles(usual);
     reload();
@@ -142,5 +146,6 @@ function Invitations({ at }) {
         <span class="row"><${Copy} text=${link(i)} label=${T("Copy the link")} />
           <${Button} kind="quiet" busy=${revoke.busy} onClick=${() => revoke.run(i.key)}>${T("Revoke")}<//></span>
       </li>`)}</ul>`}
+    ${dialog}
   </section>`;
 }

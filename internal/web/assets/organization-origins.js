@@ -3,6 +3,7 @@
 import { Field, Form, Notice, Save, Waiting, html, useLoaded, useSaving } from "./ui.js";
 import { T } from "./i18n.js";
 import { own } from "./api.js";
+import { useStepUp } from "./stepup.js";
 
 /** Shows and changes the list. @param {{at: OrganizationPath}} props URL of the organization */
 export function UploadOrigins({ at }) {
@@ -10,8 +11,9 @@ export function UploadOrigins({ at }) {
     const [listed, profile] = await Promise.all([own("GET", `${at}/uploadorigins`), own("GET", `${at}/profile`)]);
     return { origins: listed.body.origins, hostname: profile.body.hostname };
   }, [at]);
+  const { stepUp, dialog } = useStepUp();
   const save = useSaving(async ({ origins }) => {
-    const { body } = await own("PUT", `${at}/uploadorigins`, { json: { origins: origins.split(/\s+/).filter(Boolean) } });
+    const { body } = await stepUp("PUT", `${at}/uploadorigins`, { origins: origins.split(/\s+/).filter(Boolean) });
     set({ .../** @type {any} */ (value), origins: body.origins });
   });
   if (!value) return html`<${Waiting} error=${error} />`;
@@ -25,5 +27,6 @@ export function UploadOrigins({ at }) {
         hint=${T("Pages of these websites may upload to mailboxes of your organization, such as https://www.example.com.")} />
       <${Save} of=${save} />
     <//>
+    ${dialog}
   </section>`;
 }

@@ -97,7 +97,7 @@ function Leave({ at, admin }) {
   const [asking, setAsking] = useState(/** @type {"" | "leave" | "delete"} */ (""));
   const { stepUp, dialog } = useStepUp();
   const act = useAction(async (what) => {
-    await (what === "delete" ? stepUp("DELETE", at) : own("POST", `${at}/leave`));
+    await (what === "delete" ? stepUp("DELETE", at) : stepUp("POST", `${at}/leave`));
     location.assign("/account");
   });
   const questions = {

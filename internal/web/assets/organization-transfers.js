@@ -8,6 +8,7 @@ import { OrganizationPolicy, policyOf } from "./malware.js";
 import { UploadOrigins } from "./organization-origins.js";
 import { UsageOverTime } from "./organization-usage.js";
 import { saveBody } from "./downloads.js";
+import { useStepUp } from "./stepup.js";
 import { now } from "./session.js";
 
 /** Edits the settings of transfers. @param {{at: OrganizationPath}} props URL of the organization */
@@ -17,6 +18,7 @@ export function Settings({ at }) {
 }
 
 function Rules({ value }) {
+  const { stepUp, dialog } = useStepUp();
   const save = useSaving(async (input) => {
     const days = input.availableTtl.split(/[\s,;]+/).filter(Boolean).map(Number);
     const numbers = Object.fromEntries(["defaultTtl", "maxFiles", "maxFileSizeMb",
@@ -24,7 +26,7 @@ function Rules({ value }) {
     const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on",
       pinningEnabled: input.pinningEnabled === "on",
       ...(value.inspection ? { inspection: policyOf(input) } : {}) };
-    await own("PUT", `${transfer}/adminunit`, { json });
+    await stepUp("PUT", `${transfer}/adminunit`, json);
   });
   const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
   const levels = [["none", T("The link is enough")], ["password", T("Password")],
@@ -48,6 +50,7 @@ function Rules({ value }) {
       ${value.inspection && html`<${OrganizationPolicy} value=${value.inspection} />`}
       <${Save} of=${save} />
     <//>
+    ${dialog}
   </section>`;
 }
 

@@ -3,11 +3,15 @@
 import { Button, Field, Form, Problem, html, useAction, useEffect, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { own } from "./api.js";
-import { IdentityCode } from "./errors.js";
+import { IdentityCode, TokenCode } from "./errors.js";
 import { Password, hasPasskeys } from "./signin.js";
 
-const needsKey = (error) => [IdentityCode.SESSION_NOT_YOUNG, IdentityCode.KEY_CHANGE].includes(error?.code);
-const needsFactor = (error) => [IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICATION_FAILED].includes(error?.code);
+// Both APIs ask for a proof; the same number means something else in the other one.
+const coded = (error, ...codes) => codes.includes(error?.code) && (error.fromIdentity || error.code % 1000 > 900);
+const needsKey = (error) => coded(error, IdentityCode.SESSION_NOT_YOUNG, IdentityCode.KEY_CHANGE, TokenCode.PROOF_MISSING,
+  TokenCode.PROOF_WRONG);
+const needsFactor = (error) => coded(error, IdentityCode.FACTOR_FIRST, IdentityCode.VERIFICATION_FAILED, TokenCode.FACTOR_MISSING,
+  TokenCode.FACTOR_WRONG);
 
 /**
  * Returns `stepUp`, which sends a request like `own`. When the server wants the password or the second factor, it asks for
@@ -62,7 +66,7 @@ function StepUpDialog({ send: request, method, url, json, accept, refused, resol
   /** Sends the proof of a passkey, with the password if it is typed already. */
   const byPasskey = () => send.run(
     { password: /** @type {HTMLInputElement | null | undefined} */ (dialog.current?.querySelector("[name=password]"))?.value }, null, true);
-  const first = needsFactor(send.error) && send.error.code === IdentityCode.FACTOR_FIRST;
+  const first = needsFactor(send.error) && [IdentityCode.FACTOR_FIRST, TokenCode.FACTOR_MISSING].includes(send.error.code);
   return html`<dialog ref=${dialog} onClose=${close} aria-label=${T("Please confirm it’s you.")}>
     <p>${T("Please confirm it’s you.")}</p>
     ${touch && html`<p><${Button} kind="primary" icon="key" busy=${send.busy} onClick=${byPasskey}>${T("Use a passkey")}<//></p>

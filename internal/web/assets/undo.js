@@ -1,4 +1,5 @@
-// /undo/{key}: a button ends all sessions and undoes a change of the account (contract 3.23). Opening the page alone does not.
+// /undo/{key}: a button ends all sessions and undoes a change of the account (contract 3.23), or one of an organization (contract 3.29).
+// Opening the page alone does not.
 
 import { Button, Icon, Problem, StepHeading, html, show, useAction, useState } from "./ui.js";
 import { T } from "./i18n.js";
@@ -6,10 +7,27 @@ import { call, identity } from "./api.js";
 import "./shell.js";
 
 const key = location.pathname.split("/")[2];
+const ofOrganization = new URLSearchParams(location.search).get("of") === "organization";
 
 show(() => {
   const [result, setResult] = useState(/** @type {{undone: boolean} | null} */ (null));
   const undo = useAction(async () => setResult((await call("POST", `${identity}/auth/undo/${key}`)).body));
+  if (result && ofOrganization) {
+    return html`<div class="narrow card center">
+      <div class="seal"><${Icon} name="check" /></div>
+      <${StepHeading}>${T("The change was undone")}<//>
+      <p>${T("Whoever made it was signed out. Check the administrators and settings of your organization.")}</p>
+      <a class="button primary" href="/login">${T("Sign in")}</a>
+    </div>`;
+  }
+  if (ofOrganization) {
+    return html`<div class="narrow card">
+      <h1>${T("Undo this change")}</h1>
+      <p>${T("Was a change of your organization not meant to happen? This undoes it and signs out whoever made it.")}</p>
+      <${Problem} error=${undo.error} />
+      <${Button} kind="primary" busy=${undo.busy} onClick=${() => undo.run()}>${T("Undo this change")}<//>
+    </div>`;
+  }
   if (result) {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>

@@ -64,6 +64,7 @@ function trouble(hook) {
   if (hook.disabledReason === "FAILING") return T("turned off: it failed for three days");
   if (hook.disabledReason === "GONE") return T("turned off: the receiver wants no more messages");
   if (hook.disabledReason === "SECURITY") return T("turned off for your security");
+  if (hook.disabledReason === "MAKER") return T("turned off: its maker is no longer an administrator");
   if (!hook.active) return T("paused");
   return hook.failingSinceTimestamp ? F("failing since %s", when(hook.failingSinceTimestamp)) : "";
 }

@@ -22,16 +22,19 @@ var webhookSendBucket = ratelimit.Bucket{Name: "webhook-send", Limit: ratelimit.
 func (h *Handler) Routes() []httpapi.Route {
 	access := token.NeedAccess.For(token.ScopeWebhooks)
 	const one, log = "/webhooks/{uid}", "/webhooks/{uid}/deliveries"
+	const uids, stops = "messages hold uids only", "it only stops what goes out"
+	target := []httpapi.Sensitive{{Change: token.TargetChanged, When: "an export target of an organization gets another place or login"}}
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/webhooks", Auth: access, Handler: h.listWebhooks},
-		{Method: "POST", Pattern: "/webhooks", Auth: access, Handler: h.createWebhook, Creates: true},
+		{Method: "POST", Pattern: "/webhooks", Auth: access, Handler: h.createWebhook, Creates: true, Sensitive: target},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getWebhook},
-		{Method: "PUT", Pattern: one, Auth: access, Handler: h.putWebhook},
-		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteWebhook},
-		{Method: "POST", Pattern: one + "/rotate", Auth: access, Handler: h.rotateWebhook},
-		{Method: "POST", Pattern: one + "/ping", Auth: access, Handler: h.pingWebhook},
+		{Method: "PUT", Pattern: one, Auth: access, Handler: h.putWebhook, Sensitive: target},
+		{Method: "DELETE", Pattern: one, Auth: access, Handler: h.deleteWebhook, Harmless: stops},
+		{Method: "POST", Pattern: one + "/rotate", Auth: access, Handler: h.rotateWebhook, Harmless: uids},
+		{Method: "POST", Pattern: one + "/ping", Auth: access, Handler: h.pingWebhook, Harmless: uids},
 		{Method: "GET", Pattern: log, Auth: access, Handler: h.listWebhookDeliveries},
-		{Method: "POST", Pattern: log + "/{delivery}/send", Auth: access, Handler: h.resendWebhookDelivery},
+		{Method: "POST", Pattern: log + "/{delivery}/send", Auth: access, Handler: h.resendWebhookDelivery,
+			Harmless: "it goes where it went before"},
 	}
 }
 

@@ -120,6 +120,12 @@ func (s *Store) PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o
 		SELECT host FROM paused ORDER BY host`, p, reason, webhook.ReasonDisabled, database.Null(o))
 }
 
+// PauseTarget makes an export target inactive, if it is active, in the transaction of the change that is the reason.
+func (s *Store) PauseTarget(ctx context.Context, tx database.Tx, target id.Webhook, reason string) error {
+	_, err := (&Store{q: tx}).DisableWebhook(ctx, target, reason)
+	return err
+}
+
 // Keeper is who is mailed about a webhook.
 type Keeper struct {
 	Person                              id.Person

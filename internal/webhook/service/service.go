@@ -31,6 +31,9 @@ type Accounts interface {
 	LockOwner(ctx context.Context, tx database.Tx, caller token.Caller, o id.Organization) error
 	// StepUp checks that the caller has proved who it is. use consumes the proof, in the transaction of the change.
 	StepUp(ctx context.Context, caller token.Caller, p token.Proof) (use func(context.Context, database.Tx) error, err error)
+	// ChangeOrganization records a sensitive change of an organization and mails its administrators, in the transaction of the change. It
+	// refuses export targets of those who have not been administrators for long.
+	ChangeOrganization(ctx context.Context, tx database.Tx, caller token.Caller, o id.Organization, c token.SensitiveChange) error
 	// MailChange mails the caller about a change of what the account depends on, with a link that undoes it.
 	MailChange(ctx context.Context, tx database.Tx, caller token.Caller, template string, data map[string]any) error
 }

@@ -86,9 +86,10 @@ func (s *Service) checkTarget(in *Settings) (host string, err error) {
 }
 
 // allowTarget checks that the caller may make or change an export target: it takes files out of the installation, so it is a sensitive
-// change, and no API token may do it. use consumes the proof and mails the caller, in the transaction of the change.
-// Errors: token.ErrNoScope, those of Accounts.StepUp.
-func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host string,
+// change, and no API token may do it. use consumes the proof and mails the caller, and all administrators about one of an organization, in
+// the transaction of the change. Call it with the owner locked.
+// Errors: token.ErrNoScope, those of Accounts.StepUp; from use those of Accounts.ChangeOrganization.
+func (s *Service) allowTarget(ctx context.Context, caller token.Caller, w webhook.Webhook, host string,
 	proof token.Proof) (use func(context.Context, database.Tx) error, err error) {
 	if caller.Kind == token.KindAPI {
 		return nil, token.ErrNoScope.With("Authorization: API tokens cannot make or change export targets")
@@ -97,6 +98,13 @@ func (s *Service) allowTarget(ctx context.Context, caller token.Caller, host str
 	return func(ctx context.Context, tx database.Tx) error {
 		if err := consume(ctx, tx); err != nil {
 			return err
+		}
+		if !w.Organization.IsZero() {
+			err := s.Accounts.ChangeOrganization(ctx, tx, caller, w.Organization,
+				token.SensitiveChange{Kind: token.TargetChanged, Object: w.UID.String(), Subject: host, Before: w.UID})
+			if err != nil {
+				return err
+			}
 		}
 		return s.Accounts.MailChange(ctx, tx, caller, mail.ExportTarget, map[string]any{"host": host})
 	}, err
@@ -114,19 +122,19 @@ func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.O
 	}
 	use := func(context.Context, database.Tx) error { return nil }
 	secret := outbound.NewSecret()
-	sealed, user := secret, ""
+	sealed := secret
+	w := webhook.Webhook{
+		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, Kind: in.kind, URL: in.URL, Events: in.Events, Active: in.Active,
+		CreatedAt: s.Now(),
+	}
 	if in.kind != webhook.KindURL {
 		if in.Password == nil {
 			return webhook.Webhook{}, "", fault.ErrInvalid.With("password: is required")
 		}
-		if use, err = s.allowTarget(ctx, caller, host, proof); err != nil {
+		if use, err = s.allowTarget(ctx, caller, w, host, proof); err != nil {
 			return webhook.Webhook{}, "", err
 		}
-		sealed, secret, user = *in.Password, "", *in.User
-	}
-	w := webhook.Webhook{
-		UID: id.New[id.Webhook](), Person: caller.Person, Organization: o, Kind: in.kind, URL: in.URL, Username: user, Events: in.Events,
-		Active: in.Active, CreatedAt: s.Now(),
+		sealed, secret, w.Username = *in.Password, "", *in.User
 	}
 	most := webhook.MaxOfPerson
 	if !o.IsZero() {
@@ -220,7 +228,7 @@ func (s *Service) PutWebhook(ctx context.Context, caller token.Caller, uid id.We
 	}
 	if in.Password != nil {
 		password = s.box.Seal([]byte(*in.Password), uid.UUID[:])
-		if use, err = s.allowTarget(ctx, caller, host, proof); err != nil {
+		if use, err = s.allowTarget(ctx, caller, before, host, proof); err != nil {
 			return before, err
 		}
 	}

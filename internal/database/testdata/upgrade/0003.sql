@@ -20,8 +20,8 @@ INSERT INTO identity.persons (uid, name, locale, time_zone, created_at, last_log
 INSERT INTO identity.addresses (person, address, is_primary, verified_at, remove_at, created_at, key_hash, key_expires_at) VALUES
     ('00000000-0000-7000-8000-00000000000a', 'ann@example.com', true, '2026-01-01Z', NULL, '2026-01-01Z', NULL, NULL),
     ('00000000-0000-7000-8000-00000000000b', 'bob@example.com', true, NULL, '2999-01-01Z', '2026-01-01Z', decode(repeat('0b', 32), 'hex'), '2999-01-01Z');
-INSERT INTO identity.memberships (person, organization, roles, reference, created_at) VALUES
-    ('00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-000000000002', '{Organization.Admin,Service.Transfer.Use}', 'E-17', '2026-01-01Z');
+INSERT INTO identity.memberships (person, organization, roles, reference, created_at, admin_since) VALUES
+    ('00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-000000000002', '{Organization.Admin,Service.Transfer.Use}', 'E-17', '2026-01-01Z', '2026-01-01Z');
 INSERT INTO identity.invitations (key, organization, address, roles, inviter, created_at, expires_at) VALUES
     ('invitation-key', '00000000-0000-7000-8000-000000000002', 'carl@example.com', '{Service.Transfer.Use}', '00000000-0000-7000-8000-00000000000a', '2026-01-01Z', '2999-01-01Z');
 INSERT INTO identity.avatars (person, height, image, etag, updated_at) VALUES

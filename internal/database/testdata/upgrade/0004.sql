@@ -22,6 +22,9 @@ INSERT INTO identity.security_changes (person, kind, made_at, undo_hash, end_has
 INSERT INTO identity.security_change_factors (change, uid, type, name, registered_at, updated_at, secret, salt, codes)
     SELECT seq, '00000000-0000-7000-8000-0000000000d2', 'recovery', 'codes', '2026-01-01Z', '2026-01-01Z', NULL, decode('5a17', 'hex'), ARRAY[decode(repeat('c0', 32), 'hex')]
     FROM identity.security_changes;
+INSERT INTO identity.organization_changes (organization, kind, object, made_at, made_by, undo_hash, before) VALUES
+    ('00000000-0000-7000-8000-000000000002', 'origins.changed', '', '2998-01-01Z', '00000000-0000-7000-8000-00000000000a',
+     decode(repeat('0c', 32), 'hex'), '["https://www.example.org"]');
 INSERT INTO identity.factor_tries (person, source, failures, next_at, forget_at) VALUES
     ('00000000-0000-7000-8000-00000000000a', '00000000-0000-0000-0000-000000000000', 3, '2026-11-20Z', '2999-01-01Z');
 INSERT INTO identity.known_clients (person, client_hash, device_epoch, seen_at) VALUES
