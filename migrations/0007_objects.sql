@@ -53,6 +53,14 @@ CREATE INDEX objects_sharing ON transfer.objects (content, uid) WHERE content IS
 CREATE INDEX objects_partial ON transfer.objects (reservation) WHERE partial;
 CREATE INDEX objects_concatenated ON transfer.objects (reservation) WHERE partials IS NOT NULL;
 
+-- Small pictures of objects, sealed (contract 4.9). They go with their objects.
+CREATE TABLE transfer.thumbnails (
+    object uuid  NOT NULL,
+    image  bytea NOT NULL,
+    CONSTRAINT thumbnails_pkey PRIMARY KEY (object),
+    CONSTRAINT thumbnails_object FOREIGN KEY (object) REFERENCES transfer.objects (uid) ON DELETE CASCADE
+);
+
 -- What an object consists of: append-only runs of bytes, in the order of their numbers. uid is the key in the storage; that of the first
 -- segment is the object's. The request that writes has the current epoch, until lease_until at the latest. A writer holds at least a key share
 -- lock of the object, so no row comes after the deletion of the object. The row goes with the stored bytes, after the object: bytes without a

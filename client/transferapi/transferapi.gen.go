@@ -2420,6 +2420,13 @@ func (c *Client) HeadLinkedObject(ctx context.Context, key TransferKey, objectUI
 	return call.Do[http.Header](ctx, c.call, http.MethodHead, call.Path("/public/transfers/{key}/objects/{objectUid}/content", key, objectUID), params, call.Body{}, editors)
 }
 
+// GetLinkedThumbnail: Small picture of a file
+//
+//	GET /public/transfers/{key}/objects/{objectUid}/thumbnail
+func (c *Client) GetLinkedThumbnail(ctx context.Context, key TransferKey, objectUID ObjectUID, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/transfers/{key}/objects/{objectUid}/thumbnail", key, objectUID), nil, call.Body{}, editors)
+}
+
 // CreateLinkedOneTimeKey: Create a one-time key for one download of this link in a browser
 //
 //	POST /public/transfers/{key}/otk
@@ -2735,6 +2742,13 @@ func (c *Client) DownloadObject(ctx context.Context, uid TransferUID, objectUID 
 //	HEAD /transfers/{uid}/objects/{objectUid}/content
 func (c *Client) HeadObject(ctx context.Context, uid TransferUID, objectUID ObjectUID, params *HeadObjectParams, editors ...Editor) (http.Header, error) {
 	return call.Do[http.Header](ctx, c.call, http.MethodHead, call.Path("/transfers/{uid}/objects/{objectUid}/content", uid, objectUID), params, call.Body{}, editors)
+}
+
+// GetThumbnail: Small picture of a file
+//
+//	GET /transfers/{uid}/objects/{objectUid}/thumbnail
+func (c *Client) GetThumbnail(ctx context.Context, uid TransferUID, objectUID ObjectUID, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/transfers/{uid}/objects/{objectUid}/thumbnail", uid, objectUID), nil, call.Body{}, editors)
 }
 
 // GetTransferQRCode: The link of a transfer as a QR code

@@ -122,6 +122,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "PATCH /transfer/v2/transfers/{uid}",
 		"DELETE /transfer/v2/transfers/{uid}",
 		"GET /transfer/v2/transfers/{uid}/receipt", "GET /transfer/v2/transfers/{uid}/qr",
+		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/thumbnail",
 		"POST /transfer/v2/transfers/{uid}/recipients", "DELETE /transfer/v2/transfers/{uid}/recipients/{deliveryUid}",
 		"POST /transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend", "POST /transfer/v2/transfers/{uid}/remind",
 		"GET /transfer/v2/transfers/{uid}/activity", "POST /transfer/v2/transfers/{uid}/forward",
@@ -133,6 +134,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/environment", "GET /transfer/v2/public/transfers/{key}", "GET /transfer/v2/public/transfers/{key}/receipt",
 	},
 	"download": {
+		"GET /transfer/v2/public/transfers/{key}/objects/{objectUid}/thumbnail",
 		"POST /transfer/v2/public/transfers/{key}/otk",
 		"GET /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",
 		"HEAD /transfer/v2/public/transfers/{key}/objects/{objectUid}/content",

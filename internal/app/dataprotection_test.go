@@ -39,6 +39,7 @@ var retention = []retained{
 	{"identity.organization_changes", "former settings and roles of an organization", "a link in a mail undoes a change", "7d"},
 	{"identity.external_logins, identity.external_tokens", "sign-ins at a provider that are under way; fingerprints of used tokens",
 		"federated sign-in, each token once", "10m, tokens until they expire"},
+	{"transfer.thumbnails", "small pictures of files, sealed", "pages", "the file's"},
 	{"identity.avatars, transfer.mailbox_pictures", "pictures of people, organizations and mailboxes", "pages and mails",
 		"the account's, or until removed"},
 	{"identity.operators", "who operates the installation, since when", "authorization", "until the role or the account ends"},

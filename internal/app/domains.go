@@ -145,7 +145,9 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
 	}
 	mailboxBytes, organizationBytes := c.StrangerUnconfirmedGB*1_000_000_000, c.StrangerOrganizationUnconfirmedGB*1_000_000_000
-	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Jobs: a.Jobs, OrphanAge: c.OrphanAge,
+	a.pictures = imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels})
+	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Thumbnails: sealer.Box("thumbnail"),
+		Pictures: a.pictures, Jobs: a.Jobs, OrphanAge: c.OrphanAge,
 		Now: a.now, Log: a.log, Limits: content.Limits{
 			Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
 			UnconfirmedBytes: int64(mailboxBytes), NetworkUnconfirmedBytes: int64(strangers.Share(mailboxBytes)),
@@ -156,7 +158,6 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	if err != nil {
 		return err
 	}
-	a.pictures = imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels})
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents, Imaging: a.pictures,

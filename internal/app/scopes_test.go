@@ -20,7 +20,7 @@ var scopes = map[string][]string{
 	"transfers:read": {
 		"GET /id/v3/events", "GET /transfer/v2/mailbox/transfers",
 		"GET /transfer/v2/transfers", "GET /transfer/v2/transfers/{uid}", "GET /transfer/v2/transfers/{uid}/receipt",
-		"GET /transfer/v2/transfers/{uid}/qr",
+		"GET /transfer/v2/transfers/{uid}/qr", "GET /transfer/v2/transfers/{uid}/objects/{objectUid}/thumbnail",
 		"GET /transfer/v2/transfers/{uid}/activity",
 		"GET /transfer/v2/transfers/{uid}/objects/{objectUid}/content", "HEAD /transfer/v2/transfers/{uid}/objects/{objectUid}/content",
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",

@@ -105,15 +105,30 @@ const backdropSide, backdropQuality = 1600, 80
 //
 // Errors: as Avatar.
 func (p *Processor) Backdrop(ctx context.Context, source io.ReadSeeker) ([]byte, error) {
+	return p.fit(ctx, source, backdropSide, backdropQuality)
+}
+
+// fit returns the picture as a JPEG file with sides of at most so many pixels.
+func (p *Processor) fit(ctx context.Context, source io.ReadSeeker, side, quality int) ([]byte, error) {
 	var file bytes.Buffer
 	err := p.process(ctx, source, whole, func(base *image.NRGBA) error {
-		fitted := imaging.Fit(base, backdropSide, backdropSide, imaging.Lanczos)
-		if err := imaging.Encode(&file, fitted, imaging.JPEG, imaging.JPEGQuality(backdropQuality)); err != nil {
-			return fmt.Errorf("encode backdrop: %w", err)
+		fitted := imaging.Fit(base, side, side, imaging.Lanczos)
+		if err := imaging.Encode(&file, fitted, imaging.JPEG, imaging.JPEGQuality(quality)); err != nil {
+			return fmt.Errorf("encode picture: %w", err)
 		}
 		return nil
 	})
 	return file.Bytes(), err
+}
+
+// thumbnailSide is the longest side of a thumbnail in pixels, thumbnailQuality that of its JPEG file.
+const thumbnailSide, thumbnailQuality = 320, 75
+
+// Thumbnail reads the picture in source from its beginning and returns a small copy of it, as Backdrop does.
+//
+// Errors: as Avatar.
+func (p *Processor) Thumbnail(ctx context.Context, source io.ReadSeeker) ([]byte, error) {
+	return p.fit(ctx, source, thumbnailSide, thumbnailQuality)
 }
 
 // process calls use with the picture as a reduced, upright and opaque copy that cut makes of it.

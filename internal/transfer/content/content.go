@@ -23,6 +23,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/microcache"
 	"github.com/consign-dev/consign/internal/seal"
@@ -35,6 +36,8 @@ type Options struct {
 	Store      *postgres.Store
 	Blobs      blob.Store
 	ObjectKeys seal.Box // for Reseal
+	Thumbnails seal.Box
+	Pictures   *imaging.Processor
 	Jobs       *jobs.Runner
 	OrphanAge  time.Duration // minimum age of bytes without a row before they are swept
 	Limits     Limits
@@ -55,12 +58,14 @@ type Service struct {
 	now func() time.Time
 	log *slog.Logger
 
-	leases  leases
-	slots   slots
-	purges  purges
-	layouts *layouts
-	seals   seals
-	size    *microcache.Cache[struct{}, transfer.StorageSize]
+	leases     leases
+	slots      slots
+	purges     purges
+	layouts    *layouts
+	seals      seals
+	pictures   *imaging.Processor
+	thumbnails seal.Box
+	size       *microcache.Cache[struct{}, transfer.StorageSize]
 }
 
 // The names of the periodic jobs. jobs.Runner.RunOnce runs one of them on demand.
@@ -74,6 +79,7 @@ const (
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, blobs: o.Blobs, keys: o.ObjectKeys, jobs: o.Jobs, orphanAge: o.OrphanAge, limits: o.Limits, now: o.Now, log: o.Log,
+		pictures: o.Pictures, thumbnails: o.Thumbnails,
 		layouts: newLayouts(), seals: seals{slots: semaphore.NewWeighted(sealsAtOnce)},
 		size: microcache.NewSized[struct{}, transfer.StorageSize](time.Minute, 1, time.Now),
 	}
@@ -83,6 +89,7 @@ func New(o Options) *Service {
 	jobs.Register(s.jobs, s.workPurge)
 	jobs.Register(s.jobs, s.workSeal)
 	s.registerChecks()
+	s.registerThumbnails()
 	return s
 }
 

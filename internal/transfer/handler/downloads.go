@@ -47,6 +47,43 @@ func (h *Handler) downloadLinkedObject(w http.ResponseWriter, r *http.Request) e
 	return h.serveObject(w, r, d)
 }
 
+// getThumbnail handles GET …/objects/{objectUid}/thumbnail of a transfer that the caller sent or received.
+func (h *Handler) getThumbnail(w http.ResponseWriter, r *http.Request) error {
+	t, err := uidParam[id.Transfer](r, "uid")
+	if err != nil {
+		return err
+	}
+	return h.serveThumbnail(w, r, func(o id.Object) (service.Download, error) {
+		return h.service.OpenDownload(r.Context(), service.DownloadAuth{Caller: caller(r)}, t, o)
+	})
+}
+
+// getLinkedThumbnail is getThumbnail for the holder of a delivery's link.
+func (h *Handler) getLinkedThumbnail(w http.ResponseWriter, r *http.Request) error {
+	return h.serveThumbnail(w, r, func(o id.Object) (service.Download, error) {
+		return h.service.OpenLinkedDownload(r.Context(), service.DownloadAuth{Caller: caller(r)}, httpapi.Param(r, "key"), o)
+	})
+}
+
+func (h *Handler) serveThumbnail(w http.ResponseWriter, r *http.Request, open func(id.Object) (service.Download, error)) error {
+	object, err := uidParam[id.Object](r, "objectUid")
+	if err != nil {
+		return err
+	}
+	d, err := open(object)
+	if err != nil {
+		return err
+	}
+	defer d.Content.Close()
+	image, err := h.service.Thumbnail(r.Context(), d)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", typeJPEG)
+	w.Header().Set("Cache-Control", "private, no-store")
+	return httpapi.Document(w, r, image)
+}
+
 // presented returns err for a request with a token or a one-time key.
 // Errors: token.ErrMissing when it has neither.
 func presented(r *http.Request, err error) error {

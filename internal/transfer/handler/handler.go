@@ -182,6 +182,8 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: one + "/remind", Auth: sends, Handler: h.remindRecipients},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadObject},
+		{Method: "GET", Pattern: one + "/objects/{objectUid}/thumbnail", Auth: reads, Bucket: h.download, Produces: []string{typeJPEG},
+			Handler: h.getThumbnail},
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
 		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive},
 		{Method: "POST", Pattern: "/auth/otk", Auth: reads, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
@@ -204,6 +206,8 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 		{Method: "POST", Pattern: link + "/otk", Auth: download, Bucket: httpapi.OwnBucket, Handler: h.createLinkedOneTimeKey},
 		{Method: "GET", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject, Download: true},
 		{Method: "HEAD", Pattern: object, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedObject},
+		{Method: "GET", Pattern: link + "/objects/{objectUid}/thumbnail", Auth: download, Bucket: h.download, Produces: []string{typeJPEG},
+			Handler: h.getLinkedThumbnail},
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedArchive, Download: true},
 		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadLinkedArchive},
 	}

@@ -119,6 +119,9 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if err := s.writeReceipt(ctx, tx, r, d.Transfer, d.first, d.last); err != nil {
 		return d, err
 	}
+	if err := s.content.ThumbnailsLater(ctx, tx, r.UID, d.first); err != nil {
+		return d, err
+	}
 	if err := s.announce(ctx, tx, caller, r, announced{Transfer: d.Transfer, first: d.first, lastMail: lastMail, charge: charge,
 		refund: refund}); err != nil {
 		return d, err

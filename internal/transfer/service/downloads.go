@@ -109,6 +109,15 @@ func (s *Service) OpenLinkedDownload(ctx context.Context, auth DownloadAuth, lin
 	return s.download(ctx, auth, c, key, found)
 }
 
+// Thumbnail returns the small picture of an opened object. That is no download, so a transfer with limits of downloads shows none.
+// Errors: transfer.ErrNotFound.
+func (s *Service) Thumbnail(ctx context.Context, d Download) ([]byte, error) {
+	if d.start.access.Limited() || d.start.key != nil {
+		return nil, transfer.ErrNotFound
+	}
+	return s.content.Thumbnail(ctx, d.UID)
+}
+
 // unlocked returns nil when the person may see the content.
 // Errors: transfer.ErrLocked.
 func unlocked(access postgres.Access) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/password"
@@ -146,7 +147,8 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		w.t.Fatal(err)
 	}
 	rows := postgres.New(w.db)
-	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Now: w.clock.Now,
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Thumbnails: sealer.Box("thumbnail"),
+		Pictures: imaging.New(imaging.Options{MaxPixels: 1_000_000}), Now: w.clock.Now,
 		Log: log})
 	o := service.Options{
 		Hasher: hasher,

@@ -57,7 +57,7 @@ export function Contents({ objects, of, total, download, read, counts = false, a
         ${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>`}
     <${Problem} error=${get.error ?? take.error} />
     ${limits.map((limit) => html`<p class="hint" key=${limit}>${limit}</p>`)}
-    ${previews && html`<${Thumbnails} objects=${free} read=${read} onOpen=${setOpen} />`}
+    ${limits.length === 0 && html`<${Thumbnails} objects=${free} read=${read} onOpen=${setOpen} />`}
     <div class="row between">
       <span class="dim">${N("%d file, %s", "%d files, %s", objects.length, bytes(total ?? sum(objects)))}</span>
       ${some && html`<${Button} icon="download" busy=${busy === "some"} disabled=${chosen.length > selectable}

@@ -58,11 +58,28 @@ async function read(at, token, uid, { signal, first }) {
   return response;
 }
 
+/**
+ * Reads the small picture of a file. A new transfer may not have it yet.
+ * @param {string} at of the transfer @param {() => Promise<string>} token @param {string} uid @param {AbortSignal} signal
+ */
+async function readThumbnail(at, token, uid, signal) {
+  const url = `${at}/objects/${uid}/thumbnail`;
+  for (let tries = 3; ; tries--) {
+    const response = await fetch(url, { headers: { Accept: "image/jpeg", Authorization: `Bearer ${await token()}` }, signal });
+    if (response.ok) return response;
+    if (response.status !== 404 || tries === 1) throw new Failure(url, response.status);
+    await new Promise((done) => { setTimeout(done, 2000); });
+  }
+}
+
 /** Reads files of a transfer of the signed-in person. @param {string} uid @returns {import("./previews.js").Read} */
-export const readOwn = (uid) => async (objectUid, options) => read(`${transfer}/transfers/${uid}`, await accessToken(), objectUid, options);
+export const readOwn = (uid) => async (objectUid, options) => (options.small
+  ? readThumbnail(`${transfer}/transfers/${uid}`, accessToken, objectUid, options.signal)
+  : read(`${transfer}/transfers/${uid}`, await accessToken(), objectUid, options));
 
 /** Reads files of a transfer by its link. @param {string} key @param {string} token @returns {import("./previews.js").Read} */
-export const readPublic = (key, token) => (objectUid, options) => read(linked(key), token, objectUid, options);
+export const readPublic = (key, token) => (objectUid, options) => (options.small
+  ? readThumbnail(linked(key), async () => token, objectUid, options.signal) : read(linked(key), token, objectUid, options));
 
 /** Saves the body of an answer as a file. @param {Response} response @param {string} name */
 export async function saveBody(response, name) {

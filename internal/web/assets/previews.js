@@ -7,7 +7,7 @@ import { Failure } from "./api.js";
 import { startWorker } from "./workers.js";
 
 const MB = 1_000_000;
-const thumbnails = 12, thumbnailBytes = 8 * MB; // pictures shown without being asked for, and the largest of them
+const thumbnails = 12; // pictures shown small without being asked for, as the server makes them
 const textBytes = 200_000; // beginning of a text
 const pdfTime = 20_000, pdfSize = 1400; // milliseconds to read and draw a page, and pixels of its longer side
 
@@ -24,8 +24,8 @@ const kinds = [
 ];
 
 /**
- * Reads a file: its bytes, or with `first` only so many from its start.
- * @typedef {(objectUid: string, options: {signal: AbortSignal, first?: number}) => Promise<Response>} Read
+ * Reads a file: its bytes, with `first` only so many from its start, or with `small` its small picture.
+ * @typedef {(objectUid: string, options: {signal: AbortSignal, first?: number, small?: boolean}) => Promise<Response>} Read
  */
 
 const typeOf = (/** @type {TransferAPI["DeliveredObject"]} */ object) => (object.mimeType ?? "").split(";")[0].trim();
@@ -49,11 +49,14 @@ function useContent(load, inputs) {
   return state;
 }
 
-/** Returns a blob URL of a file that lives as long as the component. @param {TransferAPI["DeliveredObject"]} object @param {Read} read */
-function useBlob(object, read) {
+/**
+ * Returns a blob URL of a file, or of its small picture, that lives as long as the component.
+ * @param {TransferAPI["DeliveredObject"]} object @param {Read} read @param {boolean} [small]
+ */
+function useBlob(object, read, small = false) {
   const [url, setUrl] = useState("");
-  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal })).arrayBuffer()],
-    { type: typeOf(object) }), [object.uid]);
+  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal, small })).arrayBuffer()],
+    { type: small ? "image/jpeg" : typeOf(object) }), [object.uid]);
   useEffect(() => {
     if (!value) return undefined;
     const made = URL.createObjectURL(value);
@@ -68,15 +71,14 @@ function useBlob(object, read) {
  * @param {{objects: TransferAPI["DeliveredObject"][], read: Read, onOpen: (object: TransferAPI["DeliveredObject"]) => void}} props
  */
 export function Thumbnails({ objects, read, onOpen }) {
-  const saving = /** @type {any} */ (navigator).connection?.saveData;
-  const shown = objects.filter((o) => kindOf(o) === "image" && o.contentLength <= thumbnailBytes).slice(0, thumbnails);
-  if (saving || shown.length === 0) return null;
+  const shown = objects.filter((o) => /^image\/(jpeg|png|gif)$/.test(typeOf(o)) && o.contentLength > 0).slice(0, thumbnails);
+  if (shown.length === 0) return null;
   return html`<div class="thumbnails">${shown.map((o) => html`<${Thumbnail} key=${o.uid} object=${o} read=${read} onOpen=${onOpen} />`)}
     </div>`;
 }
 
 function Thumbnail({ object, read, onOpen }) {
-  const { url, error } = useBlob(object, read);
+  const { url, error } = useBlob(object, read, true);
   const [broken, setBroken] = useState(false);
   if (error || broken) return null;
   return html`<button type="button" class="thumbnail" aria-label=${F("Show %s", object.name)} onClick=${() => onOpen(object)}>

@@ -33,3 +33,5 @@ INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, 
 INSERT INTO transfer.volume_samples (organization, day, stored, held) VALUES ('00000000-0000-7000-8000-0000000000e1', '2026-01-01', 5000, 7000);
 -- An ended transfer whose bytes are not deleted yet.
 INSERT INTO transfer.erasing (transfer, contents) VALUES ('00000000-0000-7000-8000-000000003101', '{00000000-0000-7000-8000-000000003103}');
+-- A small picture of a file, sealed.
+INSERT INTO transfer.thumbnails (object, image) VALUES ('00000000-0000-7000-8000-0000000000f2', '\x01');
