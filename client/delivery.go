@@ -172,7 +172,7 @@ func (u *Upload) Attach(ctx context.Context, files ...File) error {
 // attach attaches a batch. It can be repeated: the server recognizes objects that it has.
 func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) error {
 	return again(ctx, u.c, func() error {
-		_, err := u.c.Transfer.AttachObjects(ctx, u.UID, body, bearer(u.Token))
+		_, err := u.c.Transfer.AttachObjects(ctx, u.UID, nil, body, bearer(u.Token))
 		return err
 	})
 }

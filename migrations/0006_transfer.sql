@@ -134,6 +134,8 @@ CREATE TABLE transfer.reservations (
     object_count          integer     NOT NULL DEFAULT 0,
     metadata              bigint      NOT NULL DEFAULT 0, -- bytes of texts that are charged as volume, to the month of created_at
     transfer              uuid,
+    request               uuid,                 -- that its party uploads for; null: it is of no request
+    party                 uuid,
     created_at            timestamptz NOT NULL,
     expires_at            timestamptz NOT NULL,
     reminded_at           timestamptz,          -- when the stranger was mailed that the upload is unfinished and expires soon
@@ -144,12 +146,15 @@ CREATE TABLE transfer.reservations (
     CONSTRAINT reservations_confirmed CHECK ((state = 'confirmed') = (transfer IS NOT NULL)),
     CONSTRAINT reservations_protection_known CHECK (protection IN ('none', 'password', 'recipientAuthentication')),
     CONSTRAINT reservations_priority_range CHECK (priority BETWEEN 1 AND 5),
-    CONSTRAINT reservations_objects_bounded CHECK (object_count BETWEEN 0 AND max_files)
+    CONSTRAINT reservations_objects_bounded CHECK (object_count BETWEEN 0 AND max_files),
+    CONSTRAINT reservations_of_party CHECK (num_nonnulls(request, party) IN (0, 2) AND (party IS NULL OR type = 'mailbox'))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX reservations_expiring ON transfer.reservations (expires_at) WHERE state = 'open';
 CREATE INDEX reservations_by_owner ON transfer.reservations (owner, created_at) WHERE state = 'open';
+CREATE UNIQUE INDEX reservations_open_of_party ON transfer.reservations (party) WHERE state = 'open' AND party IS NOT NULL;
+CREATE INDEX reservations_of_request ON transfer.reservations (request, party) WHERE request IS NOT NULL;
 CREATE INDEX reservations_unreminded ON transfer.reservations (expires_at)
-    WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL;
+    WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL AND party IS NULL;
 
 CREATE TABLE transfer.reservation_recipients (
     reservation      uuid    NOT NULL,
@@ -167,7 +172,7 @@ CREATE TABLE transfer.reservation_recipients (
 -- objects. The row goes with the reservation, or at its confirm.
 CREATE TABLE transfer.stranger_reservations (
     reservation         uuid        NOT NULL,
-    owner               uuid        NOT NULL, -- of the mailbox
+    owner               uuid        NOT NULL, -- of the mailbox; of a party's reservation: the request, which is bounded like a mailbox
     organization        uuid,                 -- of the owner; null without
     limits_organization uuid        NOT NULL, -- the owner's, or the free one
     client              text,                 -- client network; null: unknown

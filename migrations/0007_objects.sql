@@ -11,6 +11,7 @@ CREATE TABLE transfer.objects (
     position        bigint      GENERATED ALWAYS AS IDENTITY,
     client_id       text        NOT NULL,
     name            text,                 -- null once erased
+    item            uuid,                 -- of a request, which the file is for
     intended_size   bigint      NOT NULL, -- the maximum, while size_deferred
     -- The uploader says the size later (tus Upload-Defer-Length, IETF uploads without a length).
     size_deferred   boolean     NOT NULL DEFAULT false,

@@ -66,6 +66,12 @@ const (
 	EventKindORGANIZATIONPROFILEUPDATED EventKind = "ORGANIZATION_PROFILE_UPDATED"
 	EventKindPRIVILEGESUPDATED          EventKind = "PRIVILEGES_UPDATED"
 	EventKindPROFILEAVATARUPDATED       EventKind = "PROFILE_AVATAR_UPDATED"
+	EventKindREQUESTCOMPLETED           EventKind = "REQUEST_COMPLETED"
+	EventKindREQUESTHANDEDIN            EventKind = "REQUEST_HANDED_IN"
+	EventKindREQUESTITEM                EventKind = "REQUEST_ITEM"
+	EventKindREQUESTOPENED              EventKind = "REQUEST_OPENED"
+	EventKindREQUESTOVERDUE             EventKind = "REQUEST_OVERDUE"
+	EventKindREQUESTRETURNED            EventKind = "REQUEST_RETURNED"
 	EventKindTRANSFERACCESSED           EventKind = "TRANSFER_ACCESSED"
 	EventKindTRANSFEREXTENSIONASKED     EventKind = "TRANSFER_EXTENSION_ASKED"
 	EventKindTRANSFERINSPECTED          EventKind = "TRANSFER_INSPECTED"
@@ -145,6 +151,8 @@ const (
 	MailboxManage      Scope = "mailbox:manage"
 	OrganizationManage Scope = "organization:manage"
 	OrganizationRead   Scope = "organization:read"
+	RequestsManage     Scope = "requests:manage"
+	RequestsRead       Scope = "requests:read"
 	TransfersRead      Scope = "transfers:read"
 	TransfersSend      Scope = "transfers:send"
 	Webhooks           Scope = "webhooks"
@@ -201,6 +209,12 @@ const (
 	WebhookEventKindORGANIZATIONPROFILEUPDATED WebhookEventKind = "ORGANIZATION_PROFILE_UPDATED"
 	WebhookEventKindPRIVILEGESUPDATED          WebhookEventKind = "PRIVILEGES_UPDATED"
 	WebhookEventKindPROFILEAVATARUPDATED       WebhookEventKind = "PROFILE_AVATAR_UPDATED"
+	WebhookEventKindREQUESTCOMPLETED           WebhookEventKind = "REQUEST_COMPLETED"
+	WebhookEventKindREQUESTHANDEDIN            WebhookEventKind = "REQUEST_HANDED_IN"
+	WebhookEventKindREQUESTITEM                WebhookEventKind = "REQUEST_ITEM"
+	WebhookEventKindREQUESTOPENED              WebhookEventKind = "REQUEST_OPENED"
+	WebhookEventKindREQUESTOVERDUE             WebhookEventKind = "REQUEST_OVERDUE"
+	WebhookEventKindREQUESTRETURNED            WebhookEventKind = "REQUEST_RETURNED"
 	WebhookEventKindTRANSFERACCESSED           WebhookEventKind = "TRANSFER_ACCESSED"
 	WebhookEventKindTRANSFEREXTENSIONASKED     WebhookEventKind = "TRANSFER_EXTENSION_ASKED"
 	WebhookEventKindTRANSFERINSPECTED          WebhookEventKind = "TRANSFER_INSPECTED"
@@ -1110,7 +1124,7 @@ type Role string
 
 // Scope A right of an API token. mailbox:drop: make reservations on the named mailboxes, and fill them with the reservation's
 // token. transfers:read: list and download transfers, follow events. transfers:send: send and change transfers.
-// mailbox:manage: the own mailbox. organization:read, organization:manage: read or change the organization. webhooks: webhooks of the person, and of the organization that the person administers
+// mailbox:manage: the own mailbox. organization:read, organization:manage: read or change the organization. webhooks: webhooks of the person, and of the organization that the person administers. requests:read, requests:manage: read or change the person's requests
 type Scope string
 
 // Security defines model for Security.

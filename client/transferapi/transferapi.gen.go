@@ -56,6 +56,36 @@ const (
 	Nested     ContentRule = "nested"
 )
 
+// Defines values for DecisionState.
+const (
+	DecisionStateAccepted DecisionState = "accepted"
+	DecisionStateReturned DecisionState = "returned"
+)
+
+// Defines values for DocumentRequestState.
+const (
+	DocumentRequestStateClosed DocumentRequestState = "closed"
+	DocumentRequestStateOpen   DocumentRequestState = "open"
+)
+
+// Defines values for DocumentRequestCreationState.
+const (
+	DocumentRequestCreationStateClosed DocumentRequestCreationState = "closed"
+	DocumentRequestCreationStateOpen   DocumentRequestCreationState = "open"
+)
+
+// Defines values for DocumentRequestPatchState.
+const (
+	DocumentRequestPatchStateClosed DocumentRequestPatchState = "closed"
+	DocumentRequestPatchStateOpen   DocumentRequestPatchState = "open"
+)
+
+// Defines values for DocumentRequestSummaryState.
+const (
+	DocumentRequestSummaryStateClosed DocumentRequestSummaryState = "closed"
+	DocumentRequestSummaryStateOpen   DocumentRequestSummaryState = "open"
+)
+
 // Defines values for DownloadTokenKind.
 const (
 	Download DownloadTokenKind = "download"
@@ -85,11 +115,25 @@ const (
 	InspectionPolicyOff  InspectionPolicy = "off"
 )
 
+// Defines values for ItemState.
+const (
+	ItemStateAccepted ItemState = "accepted"
+	ItemStateOpen     ItemState = "open"
+	ItemStateReturned ItemState = "returned"
+	ItemStateUploaded ItemState = "uploaded"
+)
+
 // Defines values for Kind.
 const (
 	KindDrop    Kind = "drop"
 	KindMailbox Kind = "mailbox"
 	KindP2P     Kind = "p2p"
+)
+
+// Defines values for LateRule.
+const (
+	LateRuleMark   LateRule = "mark"
+	LateRuleRefuse LateRule = "refuse"
 )
 
 // Defines values for MalwareStatus.
@@ -121,6 +165,12 @@ const (
 	None                    Protection = "none"
 	Password                Protection = "password"
 	RecipientAuthentication Protection = "recipientAuthentication"
+)
+
+// Defines values for PublicDocumentRequestState.
+const (
+	PublicDocumentRequestStateClosed PublicDocumentRequestState = "closed"
+	PublicDocumentRequestStateOpen   PublicDocumentRequestState = "open"
 )
 
 // Defines values for ReceiverDestinationType.
@@ -200,6 +250,13 @@ const (
 	GetLinkedReceiptParamsOfExpired    GetLinkedReceiptParamsOf = "expired"
 	GetLinkedReceiptParamsOfOpened     GetLinkedReceiptParamsOf = "opened"
 	GetLinkedReceiptParamsOfRevoked    GetLinkedReceiptParamsOf = "revoked"
+)
+
+// Defines values for ListRequestsParamsState.
+const (
+	ListRequestsParamsStateClosed   ListRequestsParamsState = "closed"
+	ListRequestsParamsStateOpen     ListRequestsParamsState = "open"
+	ListRequestsParamsStateTemplate ListRequestsParamsState = "template"
 )
 
 // Defines values for GetReservationReceiptParamsOf.
@@ -384,8 +441,37 @@ type Attached struct {
 	union json.RawMessage
 }
 
+// Availability defines model for Availability.
+type Availability struct {
+	From Timestamp `json:"from"`
+	Gaps []struct {
+		// After The entry at the end, with its proof
+		After *string `json:"after,omitempty"`
+
+		// Before The entry at the beginning, with its proof; left out: there is none, or it has no place in the log yet
+		Before  *string   `json:"before,omitempty"`
+		From    Timestamp `json:"from"`
+		Seconds int64     `json:"seconds"`
+		Until   Timestamp `json:"until"`
+	} `json:"gaps"`
+
+	// Heartbeats Entries of the log in this time
+	Heartbeats int       `json:"heartbeats"`
+	Until      Timestamp `json:"until"`
+}
+
 // ContentRule encrypted: cannot be read without a password · nested: archives in archives in archives · bomb: an archive that grows more than a hundred times · macros: an office document with macros · executable: a program
 type ContentRule string
+
+// Decision defines model for Decision.
+type Decision struct {
+	// Reason Required of a return: at most 1000 bytes
+	Reason *string       `json:"reason,omitempty"`
+	State  DecisionState `json:"state"`
+}
+
+// DecisionState defines model for Decision.State.
+type DecisionState string
 
 // DeliveredObject Of a transfer that has expired and may be extended, recipients see only uid, contentLength and downloads
 type DeliveredObject struct {
@@ -405,6 +491,170 @@ type DeliveredObject struct {
 	Sha256 *string `json:"sha256,omitempty"`
 	UID    UID     `json:"uid"`
 }
+
+// DocumentRequest defines model for DocumentRequest.
+type DocumentRequest struct {
+	ClosedAt    *Timestamp `json:"closedAt,omitempty"`
+	CompletedAt *Timestamp `json:"completedAt,omitempty"`
+	CreatedAt   Timestamp  `json:"createdAt"`
+	Due         *Timestamp `json:"due,omitempty"`
+
+	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
+	FieldsSchema *FieldsSchema   `json:"fieldsSchema,omitempty"`
+	Items        []RequestedItem `json:"items"`
+	Language     string          `json:"language"`
+
+	// Late refuse: nothing is taken after the due time · mark: it is taken, and marked as late
+	Late LateRule `json:"late"`
+
+	// Link The public link
+	Link       *string `json:"link,omitempty"`
+	Message    *string `json:"message,omitempty"`
+	Parties    []Party `json:"parties"`
+	PublicLink bool    `json:"publicLink"`
+
+	// Reminders False: no reminders are sent
+	Reminders bool                 `json:"reminders"`
+	State     DocumentRequestState `json:"state"`
+	Template  bool                 `json:"template"`
+
+	// TimeZone The due time is said in it
+	TimeZone string `json:"timeZone"`
+	Title    string `json:"title"`
+
+	// UISchema How to present the structured fields; at most 64 KiB
+	UISchema *UISchema `json:"uiSchema,omitempty"`
+	UID      UID       `json:"uid"`
+
+	// Version For If-Match
+	Version int64 `json:"version"`
+}
+
+// DocumentRequestState defines model for DocumentRequest.State.
+type DocumentRequestState string
+
+// DocumentRequestCreation defines model for DocumentRequestCreation.
+type DocumentRequestCreation struct {
+	Due *time.Time `json:"due,omitempty"`
+
+	// FieldsSchema As that of a mailbox
+	FieldsSchema interface{}   `json:"fieldsSchema,omitempty"`
+	Items        []ItemRequest `json:"items"`
+
+	// Language Of mails to parties whose own language is unknown
+	Language *string   `json:"language,omitempty"`
+	Late     *LateRule `json:"late,omitempty"`
+
+	// Message At most 20000 bytes
+	Message    *string                       `json:"message,omitempty"`
+	Parties    *[]PartyRequest               `json:"parties,omitempty"`
+	PublicLink *bool                         `json:"publicLink,omitempty"`
+	Reminders  *bool                         `json:"reminders,omitempty"`
+	State      *DocumentRequestCreationState `json:"state,omitempty"`
+
+	// Template To make requests of; asks nobody
+	Template *bool `json:"template,omitempty"`
+
+	// TimeZone Such as Europe/Berlin; that of the owner unless given
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// Title At most 255 bytes
+	Title *string `json:"title"`
+
+	// UISchema As that of a mailbox
+	UISchema interface{} `json:"uiSchema,omitempty"`
+}
+
+// DocumentRequestCreationState defines model for DocumentRequestCreation.State.
+type DocumentRequestCreationState string
+
+// DocumentRequestList defines model for DocumentRequestList.
+type DocumentRequestList struct {
+	// After Cursor of the next page; absent only on the last page
+	After    *string                  `json:"after,omitempty"`
+	Requests []DocumentRequestSummary `json:"requests"`
+}
+
+// DocumentRequestPatch defines model for DocumentRequestPatch.
+type DocumentRequestPatch struct {
+	Due *time.Time `json:"due,omitempty"`
+
+	// FieldsSchema As that of a mailbox
+	FieldsSchema interface{}    `json:"fieldsSchema,omitempty"`
+	Items        *[]ItemRequest `json:"items,omitempty"`
+
+	// Language Of mails to parties whose own language is unknown
+	Language *string   `json:"language,omitempty"`
+	Late     *LateRule `json:"late,omitempty"`
+
+	// Message At most 20000 bytes
+	Message    *string                    `json:"message,omitempty"`
+	PublicLink *bool                      `json:"publicLink,omitempty"`
+	Reminders  *bool                      `json:"reminders,omitempty"`
+	State      *DocumentRequestPatchState `json:"state,omitempty"`
+
+	// TimeZone Such as Europe/Berlin; that of the owner unless given
+	TimeZone *string `json:"timeZone,omitempty"`
+
+	// Title At most 255 bytes
+	Title *string `json:"title,omitempty"`
+
+	// UISchema As that of a mailbox
+	UISchema interface{} `json:"uiSchema,omitempty"`
+}
+
+// DocumentRequestPatchState defines model for DocumentRequestPatch.State.
+type DocumentRequestPatchState string
+
+// DocumentRequestSummary defines model for DocumentRequestSummary.
+type DocumentRequestSummary struct {
+	ClosedAt *Timestamp `json:"closedAt,omitempty"`
+
+	// Complete Parties whose required items are all accepted
+	Complete    int        `json:"complete"`
+	CompletedAt *Timestamp `json:"completedAt,omitempty"`
+	CreatedAt   Timestamp  `json:"createdAt"`
+	Due         *Timestamp `json:"due,omitempty"`
+
+	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
+	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
+
+	// HandedIn Parties that have handed in and are not complete
+	HandedIn  int    `json:"handedIn"`
+	ItemCount int    `json:"itemCount"`
+	Language  string `json:"language"`
+
+	// Late refuse: nothing is taken after the due time · mark: it is taken, and marked as late
+	Late       LateRule `json:"late"`
+	Message    *string  `json:"message,omitempty"`
+	PartyCount int      `json:"partyCount"`
+	PublicLink bool     `json:"publicLink"`
+
+	// Reminders False: no reminders are sent
+	Reminders bool                        `json:"reminders"`
+	State     DocumentRequestSummaryState `json:"state"`
+	Template  bool                        `json:"template"`
+
+	// TimeZone The due time is said in it
+	TimeZone string `json:"timeZone"`
+	Title    string `json:"title"`
+
+	// UISchema How to present the structured fields; at most 64 KiB
+	UISchema *UISchema `json:"uiSchema,omitempty"`
+	UID      UID       `json:"uid"`
+
+	// Unopened Parties that have not opened their link
+	Unopened int `json:"unopened"`
+
+	// Version For If-Match
+	Version int64 `json:"version"`
+
+	// Waiting Items that wait for the owner
+	Waiting int `json:"waiting"`
+}
+
+// DocumentRequestSummaryState defines model for DocumentRequestSummary.State.
+type DocumentRequestSummaryState string
 
 // DownloadToken defines model for DownloadToken.
 type DownloadToken struct {
@@ -472,6 +722,24 @@ type FieldsSchema struct {
 // FieldsSchemaType defines model for FieldsSchema.Type.
 type FieldsSchemaType string
 
+// FileOfParty defines model for FileOfParty.
+type FileOfParty struct {
+	// ClientID While not handed in
+	ClientID      *string    `json:"clientId,omitempty"`
+	ContentLength int64      `json:"contentLength"`
+	HandedInAt    *Timestamp `json:"handedInAt,omitempty"`
+	IntendedSize  int64      `json:"intendedSize"`
+
+	// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
+	MalwareStatus *MalwareStatus `json:"malwareStatus,omitempty"`
+	MimeType      *string        `json:"mimeType,omitempty"`
+	Name          string         `json:"name"`
+
+	// Transfer Left out: not handed in
+	Transfer *UID `json:"transfer,omitempty"`
+	UID      UID  `json:"uid"`
+}
+
 // ForwardRequest defines model for ForwardRequest.
 type ForwardRequest struct {
 	DeliveryNotification *bool   `json:"deliveryNotification,omitempty"`
@@ -491,6 +759,21 @@ type ForwardRequest struct {
 
 	// TTL Days, one of the environment's availableTtl
 	TTL *int `json:"ttl,omitempty"`
+}
+
+// HandInRequest defines model for HandInRequest.
+type HandInRequest struct {
+	// Partly True: also without files of all required items
+	Partly *bool `json:"partly,omitempty"`
+}
+
+// HandedIn defines model for HandedIn.
+type HandedIn struct {
+	At          Timestamp  `json:"at"`
+	Due         *Timestamp `json:"due,omitempty"`
+	Late        bool       `json:"late"`
+	Reservation UID        `json:"reservation"`
+	Transfer    UID        `json:"transfer"`
 }
 
 // Inspection What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner
@@ -538,8 +821,63 @@ type Introduction struct {
 	Subject *string `json:"subject,omitempty"`
 }
 
+// ItemOfParty defines model for ItemOfParty.
+type ItemOfParty struct {
+	// By Who accepted or returned it; left out: the party
+	By        *UID          `json:"by,omitempty"`
+	ChangedAt *Timestamp    `json:"changedAt,omitempty"`
+	Files     []FileOfParty `json:"files"`
+	Item      UID           `json:"item"`
+
+	// Reason Of a return
+	Reason *string `json:"reason,omitempty"`
+
+	// State uploaded: handed in, and not decided
+	State ItemState `json:"state"`
+}
+
+// ItemRequest defines model for ItemRequest.
+type ItemRequest struct {
+	// Example At most 4000 bytes
+	Example *string `json:"example,omitempty"`
+
+	// Hint At most 4000 bytes
+	Hint *string `json:"hint,omitempty"`
+
+	// MaxFileSizeMb 0: what the owner takes
+	MaxFileSizeMb *int64 `json:"maxFileSizeMb,omitempty"`
+
+	// MaxFiles Files of one party; 0: 10
+	MaxFiles  *int      `json:"maxFiles,omitempty"`
+	MimeTypes *[]string `json:"mimeTypes,omitempty"`
+
+	// Name At most 255 bytes
+	Name string `json:"name"`
+
+	// Required True unless given
+	Required *bool `json:"required,omitempty"`
+
+	// UID Of a present item
+	UID *uuid.UUID `json:"uid,omitempty"`
+}
+
+// ItemState uploaded: handed in, and not decided
+type ItemState string
+
+// JoinRequest defines model for JoinRequest.
+type JoinRequest struct {
+	Email string `json:"email"`
+
+	// Language Chosen by Accept-Language unless given
+	Language *string `json:"language,omitempty"`
+	Name     *string `json:"name,omitempty"`
+}
+
 // Kind defines model for Kind.
 type Kind string
+
+// LateRule refuse: nothing is taken after the due time · mark: it is taken, and marked as late
+type LateRule string
 
 // MIMETypeFilter Accepted types and wildcards; an empty list accepts everything
 type MIMETypeFilter = []string
@@ -686,6 +1024,12 @@ type Malware struct {
 // MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
 type MalwareStatus string
 
+// Named defines model for Named.
+type Named struct {
+	Email string  `json:"email"`
+	Name  *string `json:"name,omitempty"`
+}
+
 // Object defines model for Object.
 type Object struct {
 	ClientID string `json:"clientId"`
@@ -742,6 +1086,13 @@ type OpenReservationList struct {
 		CreatedAt Timestamp `json:"createdAt"`
 		UID       UID       `json:"uid"`
 	} `json:"reservations"`
+}
+
+// OpenedRequest defines model for OpenedRequest.
+type OpenedRequest struct {
+	// ExpiresAt Of the token
+	ExpiresAt   Timestamp `json:"expiresAt"`
+	Reservation UID       `json:"reservation"`
 }
 
 // OrganizationTransfer defines model for OrganizationTransfer.
@@ -917,6 +1268,13 @@ type Part struct {
 	Size   int64 `json:"size"`
 }
 
+// PartiesRequest defines model for PartiesRequest.
+type PartiesRequest struct {
+	// Csv Rows of an address and a name, separated by commas, semicolons or tabs
+	Csv     *string         `json:"csv,omitempty"`
+	Parties *[]PartyRequest `json:"parties,omitempty"`
+}
+
 // Parts defines model for Parts.
 type Parts struct {
 	Count int `json:"count"`
@@ -939,6 +1297,47 @@ type Parts struct {
 type PartsRequest struct {
 	// PartSize Bytes of a part, a multiple of 1 MiB (1048576); an object has up to 1,000 parts. The default is 16 MiB, or what makes 1,000 parts. The answer may have a larger one
 	PartSize *int64 `json:"partSize,omitempty"`
+}
+
+// Party defines model for Party.
+type Party struct {
+	CompletedAt *Timestamp    `json:"completedAt,omitempty"`
+	Email       string        `json:"email"`
+	HandedInAt  *Timestamp    `json:"handedInAt,omitempty"`
+	Items       []ItemOfParty `json:"items"`
+
+	// Joined By the public link: the address is proven, and only the party has its link
+	Joined   bool   `json:"joined"`
+	Language string `json:"language"`
+
+	// Late Of the last hand-in
+	Late       bool       `json:"late"`
+	Link       *string    `json:"link,omitempty"`
+	Name       *string    `json:"name,omitempty"`
+	OpenedAt   *Timestamp `json:"openedAt,omitempty"`
+	RemindAt   *Timestamp `json:"remindAt,omitempty"`
+	RemindedAt *Timestamp `json:"remindedAt,omitempty"`
+	Reminders  bool       `json:"reminders"`
+	UID        UID        `json:"uid"`
+
+	// Version For If-Match
+	Version int64 `json:"version"`
+}
+
+// PartyPatch defines model for PartyPatch.
+type PartyPatch struct {
+	Language  *string `json:"language,omitempty"`
+	Name      *string `json:"name,omitempty"`
+	Reminders *bool   `json:"reminders,omitempty"`
+}
+
+// PartyRequest defines model for PartyRequest.
+type PartyRequest struct {
+	Email string `json:"email"`
+
+	// Language Such as de_DE; that of the account with the address, or of the request, unless given
+	Language *string `json:"language,omitempty"`
+	Name     *string `json:"name,omitempty"`
 }
 
 // Problem Problem details (RFC 9457) with the usual error beside.
@@ -972,6 +1371,45 @@ type ProofAuthFactorType string
 
 // Protection defines model for Protection.
 type Protection string
+
+// PublicDocumentRequest defines model for PublicDocumentRequest.
+type PublicDocumentRequest struct {
+	Complete bool       `json:"complete"`
+	Due      *Timestamp `json:"due,omitempty"`
+
+	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
+	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
+	HandIns      []struct {
+		At       Timestamp `json:"at"`
+		Files    int       `json:"files"`
+		Late     bool      `json:"late"`
+		Transfer UID       `json:"transfer"`
+	} `json:"handIns"`
+	Items    []RequestedItem `json:"items"`
+	Language string          `json:"language"`
+
+	// Late refuse: nothing is taken after the due time · mark: it is taken, and marked as late
+	Late    LateRule                   `json:"late"`
+	Message *string                    `json:"message,omitempty"`
+	Now     Timestamp                  `json:"now"`
+	Owner   Named                      `json:"owner"`
+	Party   *Named                     `json:"party,omitempty"`
+	State   PublicDocumentRequestState `json:"state"`
+
+	// States In the order of the items
+	States []ItemOfParty `json:"states"`
+
+	// TimeZone The due time is said in it
+	TimeZone string `json:"timeZone"`
+	Title    string `json:"title"`
+
+	// UISchema How to present the structured fields; at most 64 KiB
+	UISchema *UISchema `json:"uiSchema,omitempty"`
+	UID      UID       `json:"uid"`
+}
+
+// PublicDocumentRequestState defines model for PublicDocumentRequest.State.
+type PublicDocumentRequestState string
 
 // PublicOneTimeKeyRequest defines model for PublicOneTimeKeyRequest.
 type PublicOneTimeKeyRequest struct {
@@ -1052,6 +1490,20 @@ type Recipient struct {
 
 // RecipientDestinationType defines model for Recipient.DestinationType.
 type RecipientDestinationType string
+
+// RequestedItem defines model for RequestedItem.
+type RequestedItem struct {
+	Example       *string `json:"example,omitempty"`
+	Hint          *string `json:"hint,omitempty"`
+	MaxFileSizeMb int64   `json:"maxFileSizeMb"`
+	MaxFiles      int     `json:"maxFiles"`
+
+	// MimeTypes As the filter of a mailbox; empty: all
+	MimeTypes []string `json:"mimeTypes"`
+	Name      string   `json:"name"`
+	Required  bool     `json:"required"`
+	UID       UID      `json:"uid"`
+}
 
 // Reservation defines model for Reservation.
 type Reservation struct {
@@ -1417,8 +1869,17 @@ type DeliveryUID = string
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // InteropVersion defines model for InteropVersion.
 type InteropVersion = int
+
+// ItemOfFile defines model for ItemOfFile.
+type ItemOfFile = uuid.UUID
+
+// ItemUID defines model for ItemUID.
+type ItemUID = string
 
 // MailboxKey defines model for MailboxKey.
 type MailboxKey = string
@@ -1426,8 +1887,17 @@ type MailboxKey = string
 // ObjectUID defines model for ObjectUID.
 type ObjectUID = string
 
+// PartyUID defines model for PartyUID.
+type PartyUID = string
+
 // Preview defines model for Preview.
 type Preview string
+
+// RequestKey defines model for RequestKey.
+type RequestKey = string
+
+// RequestUID defines model for RequestUID.
+type RequestUID = string
 
 // ReservationUID defines model for ReservationUID.
 type ReservationUID = string
@@ -1642,6 +2112,45 @@ type GetLinkedReceiptParams struct {
 // GetLinkedReceiptParamsOf defines parameters for GetLinkedReceipt.
 type GetLinkedReceiptParamsOf string
 
+// ListRequestsParams defines parameters for ListRequests.
+type ListRequestsParams struct {
+	// State The default is open
+	State *ListRequestsParamsState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit Requests of a page
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// After `after` of the page before
+	After *string `form:"after,omitempty" json:"after,omitempty"`
+}
+
+// ListRequestsParamsState defines parameters for ListRequests.
+type ListRequestsParamsState string
+
+// PatchRequestParams defines parameters for PatchRequest.
+type PatchRequestParams struct {
+	// IfMatch The version that the change is for, in quotes. Another one is 409002.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchPartyParams defines parameters for PatchParty.
+type PatchPartyParams struct {
+	// IfMatch The version that the change is for, in quotes. Another one is 409002.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// PatchItemOfPartyParams defines parameters for PatchItemOfParty.
+type PatchItemOfPartyParams struct {
+	// IfMatch The version that the change is for, in quotes. Another one is 409002.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// AttachObjectsParams defines parameters for AttachObjects.
+type AttachObjectsParams struct {
+	// Item The item of a request that the files are for. Required in a reservation of a party, refused in any other
+	Item *ItemOfFile `form:"item,omitempty" json:"item,omitempty"`
+}
+
 // PutContentParams defines parameters for PutContent.
 type PutContentParams struct {
 	// ContentRange The range of the object that is in the body.
@@ -1743,6 +2252,9 @@ type GetReservationReceiptParamsOf string
 
 // CreateTusUploadParams defines parameters for CreateTusUpload.
 type CreateTusUploadParams struct {
+	// Item The item of a request that the files are for. Required in a reservation of a party, refused in any other
+	Item *ItemOfFile `form:"item,omitempty" json:"item,omitempty"`
+
 	// TusResumable The version of tus.
 	TusResumable TusResumable `json:"Tus-Resumable"`
 
@@ -1764,6 +2276,9 @@ type CreateTusUploadParams struct {
 
 // CreateUploadParams defines parameters for CreateUpload.
 type CreateUploadParams struct {
+	// Item The item of a request that the files are for. Required in a reservation of a party, refused in any other
+	Item *ItemOfFile `form:"item,omitempty" json:"item,omitempty"`
+
 	// UploadComplete Whether the object ends with the body, `?1` or `?0`.
 	UploadComplete UploadComplete `json:"Upload-Complete"`
 
@@ -1928,6 +2443,12 @@ type PutGroupJSONRequestBody = MailboxGroupRequest
 // ReserveMailboxJSONRequestBody defines body for ReserveMailbox for application/json ContentType.
 type ReserveMailboxJSONRequestBody = Introduction
 
+// HandInJSONRequestBody defines body for HandIn for application/json ContentType.
+type HandInJSONRequestBody = HandInRequest
+
+// JoinRequestJSONRequestBody defines body for JoinRequest for application/json ContentType.
+type JoinRequestJSONRequestBody = JoinRequest
+
 // OpenPublicTransferJSONRequestBody defines body for OpenPublicTransfer for application/json ContentType.
 type OpenPublicTransferJSONRequestBody = AccessRequest
 
@@ -1936,6 +2457,30 @@ type AskExtensionJSONRequestBody AskExtensionJSONBody
 
 // CreateLinkedOneTimeKeyJSONRequestBody defines body for CreateLinkedOneTimeKey for application/json ContentType.
 type CreateLinkedOneTimeKeyJSONRequestBody = PublicOneTimeKeyRequest
+
+// CreateRequestJSONRequestBody defines body for CreateRequest for application/json ContentType.
+type CreateRequestJSONRequestBody = DocumentRequestCreation
+
+// PatchRequestJSONRequestBody defines body for PatchRequest for application/json ContentType.
+type PatchRequestJSONRequestBody = DocumentRequestPatch
+
+// PatchRequestApplicationMergePatchPlusJSONRequestBody defines body for PatchRequest for application/merge-patch+json ContentType.
+type PatchRequestApplicationMergePatchPlusJSONRequestBody = DocumentRequestPatch
+
+// AddPartiesJSONRequestBody defines body for AddParties for application/json ContentType.
+type AddPartiesJSONRequestBody = PartiesRequest
+
+// PatchPartyJSONRequestBody defines body for PatchParty for application/json ContentType.
+type PatchPartyJSONRequestBody = PartyPatch
+
+// PatchPartyApplicationMergePatchPlusJSONRequestBody defines body for PatchParty for application/merge-patch+json ContentType.
+type PatchPartyApplicationMergePatchPlusJSONRequestBody = PartyPatch
+
+// PatchItemOfPartyJSONRequestBody defines body for PatchItemOfParty for application/json ContentType.
+type PatchItemOfPartyJSONRequestBody = Decision
+
+// PatchItemOfPartyApplicationMergePatchPlusJSONRequestBody defines body for PatchItemOfParty for application/merge-patch+json ContentType.
+type PatchItemOfPartyApplicationMergePatchPlusJSONRequestBody = Decision
 
 // CreateReservationJSONRequestBody defines body for CreateReservation for application/json ContentType.
 type CreateReservationJSONRequestBody = ReservationPatch
@@ -2355,6 +2900,35 @@ func (c *Client) GetPublicGroup(ctx context.Context, key string, editors ...Edit
 	return call.Do[*MailboxGroup](ctx, c.call, http.MethodGet, call.Path("/public/mailboxgroup/{key}", key), nil, call.Body{}, editors)
 }
 
+// GetPublicRequest: What a link asks for, and what was uploaded and handed in
+//
+//	GET /public/requests/{key}
+func (c *Client) GetPublicRequest(ctx context.Context, key RequestKey, editors ...Editor) (*PublicDocumentRequest, error) {
+	return call.Do[*PublicDocumentRequest](ctx, c.call, http.MethodGet, call.Path("/public/requests/{key}", key), nil, call.Body{}, editors)
+}
+
+// OpenPublicRequest: A token to upload
+//
+//	POST /public/requests/{key}
+func (c *Client) OpenPublicRequest(ctx context.Context, key RequestKey, editors ...Editor) (*OpenedRequest, error) {
+	return call.Do[*OpenedRequest](ctx, c.call, http.MethodPost, call.Path("/public/requests/{key}", key), nil, call.Body{}, editors)
+}
+
+// HandIn: Hand in what was uploaded
+//
+//	POST /public/requests/{key}/handin
+func (c *Client) HandIn(ctx context.Context, key RequestKey, body HandInJSONRequestBody, editors ...Editor) (*HandedIn, error) {
+	return call.Do[*HandedIn](ctx, c.call, http.MethodPost, call.Path("/public/requests/{key}/handin", key), nil, call.JSON(body), editors)
+}
+
+// JoinRequest: Have a link mailed
+//
+//	POST /public/requests/{key}/parties
+func (c *Client) JoinRequest(ctx context.Context, key RequestKey, body JoinRequestJSONRequestBody, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodPost, call.Path("/public/requests/{key}/parties", key), nil, call.JSON(body), editors)
+	return err
+}
+
 // GetPublicTransfer: The transfer of a link
 //
 //	GET /public/transfers/{key}
@@ -2441,6 +3015,91 @@ func (c *Client) GetLinkedReceipt(ctx context.Context, key TransferKey, params *
 	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/transfers/{key}/receipt", key), params, call.Body{}, editors)
 }
 
+// ListRequests: The caller's requests, newest first
+//
+//	GET /requests
+func (c *Client) ListRequests(ctx context.Context, params *ListRequestsParams, editors ...Editor) (*DocumentRequestList, error) {
+	return call.Do[*DocumentRequestList](ctx, c.call, http.MethodGet, "/requests", params, call.Body{}, editors)
+}
+
+// CreateRequest: Ask people for documents
+//
+//	POST /requests
+func (c *Client) CreateRequest(ctx context.Context, body CreateRequestJSONRequestBody, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPost, "/requests", nil, call.JSON(body), editors)
+}
+
+// DeleteRequest: Delete a request
+//
+//	DELETE /requests/{uid}
+func (c *Client) DeleteRequest(ctx context.Context, uid RequestUID, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodDelete, call.Path("/requests/{uid}", uid), nil, call.Body{}, editors)
+	return err
+}
+
+// GetRequest: A request with its parties and what they have handed in
+//
+//	GET /requests/{uid}
+func (c *Client) GetRequest(ctx context.Context, uid RequestUID, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}", uid), nil, call.Body{}, editors)
+}
+
+// PatchRequest: Change a request, or close it
+//
+//	PATCH /requests/{uid}
+func (c *Client) PatchRequest(ctx context.Context, uid RequestUID, params *PatchRequestParams, body PatchRequestJSONRequestBody, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPatch, call.Path("/requests/{uid}", uid), params, call.JSON(body), editors)
+}
+
+// GetRequestArchive: Everything that was handed in, as one zip
+//
+//	GET /requests/{uid}/archive
+func (c *Client) GetRequestArchive(ctx context.Context, uid RequestUID, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/archive", uid), nil, call.Body{}, editors)
+}
+
+// GetRequestAvailability: When the service answered around the due time
+//
+//	GET /requests/{uid}/availability
+func (c *Client) GetRequestAvailability(ctx context.Context, uid RequestUID, editors ...Editor) (*Availability, error) {
+	return call.Do[*Availability](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/availability", uid), nil, call.Body{}, editors)
+}
+
+// AddParties: Ask further people
+//
+//	POST /requests/{uid}/parties
+func (c *Client) AddParties(ctx context.Context, uid RequestUID, body AddPartiesJSONRequestBody, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPost, call.Path("/requests/{uid}/parties", uid), nil, call.JSON(body), editors)
+}
+
+// PatchParty: Change a party
+//
+//	PATCH /requests/{uid}/parties/{party}
+func (c *Client) PatchParty(ctx context.Context, uid RequestUID, party PartyUID, params *PatchPartyParams, body PatchPartyJSONRequestBody, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPatch, call.Path("/requests/{uid}/parties/{party}", uid, party), params, call.JSON(body), editors)
+}
+
+// PatchItemOfParty: Accept what was handed in, or return it
+//
+//	PATCH /requests/{uid}/parties/{party}/items/{item}
+func (c *Client) PatchItemOfParty(ctx context.Context, uid RequestUID, party PartyUID, item ItemUID, params *PatchItemOfPartyParams, body PatchItemOfPartyJSONRequestBody, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPatch, call.Path("/requests/{uid}/parties/{party}/items/{item}", uid, party, item), params, call.JSON(body), editors)
+}
+
+// RemindParty: Mail a party what is missing
+//
+//	POST /requests/{uid}/parties/{party}/remind
+func (c *Client) RemindParty(ctx context.Context, uid RequestUID, party PartyUID, editors ...Editor) (*DocumentRequest, error) {
+	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPost, call.Path("/requests/{uid}/parties/{party}/remind", uid, party), nil, call.Body{}, editors)
+}
+
+// GetRequestTable: Parties and items as a table
+//
+//	GET /requests/{uid}/table
+func (c *Client) GetRequestTable(ctx context.Context, uid RequestUID, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/table", uid), nil, call.Body{}, editors)
+}
+
 // CreateReservation: Reserve a transfer to any address, or to a link only
 //
 //	POST /reservations
@@ -2488,8 +3147,8 @@ func (c *Client) ConfirmReservation(ctx context.Context, uid ReservationUID, edi
 // AttachObjects: Add one object, or up to 1000
 //
 //	POST /reservations/{uid}/objects
-func (c *Client) AttachObjects(ctx context.Context, uid ReservationUID, body AttachObjectsJSONRequestBody, editors ...Editor) (*Attached, error) {
-	return call.Do[*Attached](ctx, c.call, http.MethodPost, call.Path("/reservations/{uid}/objects", uid), nil, call.JSON(body), editors)
+func (c *Client) AttachObjects(ctx context.Context, uid ReservationUID, params *AttachObjectsParams, body AttachObjectsJSONRequestBody, editors ...Editor) (*Attached, error) {
+	return call.Do[*Attached](ctx, c.call, http.MethodPost, call.Path("/reservations/{uid}/objects", uid), params, call.JSON(body), editors)
 }
 
 // DeleteObject: Delete an object of an open reservation

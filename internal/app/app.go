@@ -35,6 +35,7 @@ import (
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer/content"
+	requestservice "github.com/consign-dev/consign/internal/transfer/request/service"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 	webhookservice "github.com/consign-dev/consign/internal/webhook/service"
@@ -71,6 +72,7 @@ type App struct {
 	Jobs     *jobs.Runner
 	Identity *identityservice.Service
 	Transfer *transferservice.Service
+	Requests *requestservice.Service
 	Webhooks *webhookservice.Service
 	pictures *imaging.Processor
 	Content  *content.Service // bytes of transfer's objects

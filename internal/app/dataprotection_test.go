@@ -59,6 +59,10 @@ var retention = []retained{
 	{"transfer.reservations, transfer.reservation_recipients, transfer.sender_codes, transfer.stranger_reservations, transfer.segment_charges",
 		"an upload under way: names, addresses, subject, message, answers, list of files, hash of the network", "upload",
 		"48h, or until it is delivered"},
+	{"transfer.requests, transfer.request_items, transfer.request_parties, transfer.party_items",
+		"what a person asks others for: texts, questions; names, addresses and languages of who is asked; when they opened the link, handed in",
+		"requests, reminders", "the request's, which its owner deletes, or the account's"},
+	{"transfer.heartbeats", "times at which the service answered; no personal data", "evidence of deadlines", "{TRANSFER_RETENTION}"},
 	{"transfer.transfers, transfer.deliveries, transfer.objects, transfer.segments, transfer.search_texts, transfer.shared_contents",
 		"a delivered transfer: sender, recipients, subject, message, answers, names and hashes of files", "delivery",
 		"until it ends: at its revocation, or at its expiry after {AVAILABLE_TTL} days as the sender chooses, later if it is extended or " +

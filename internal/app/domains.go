@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/httpserver"
 	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity/agreement"
 	identityhandler "github.com/consign-dev/consign/internal/identity/handler"
 	"github.com/consign-dev/consign/internal/identity/oidc"
@@ -31,10 +32,14 @@ import (
 	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferhandler "github.com/consign-dev/consign/internal/transfer/handler"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
+	requesthandler "github.com/consign-dev/consign/internal/transfer/request/handler"
+	requestpostgres "github.com/consign-dev/consign/internal/transfer/request/postgres"
+	requestservice "github.com/consign-dev/consign/internal/transfer/request/service"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 	"github.com/consign-dev/consign/internal/web"
@@ -158,12 +163,16 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	if err != nil {
 		return err
 	}
+	defaults := transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000}
+	recipients := transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount}
+	a.Requests = a.buildRequests(store, sealer, defaults, recipients, strangers)
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
 		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents, Imaging: a.pictures,
+		Requests:            a.Requests,
 		Version:             a.options.Version,
 		AuditAge:            c.AuditRetention,
-		Defaults:            transfer.Defaults{Adminunit: unit, UploadVolume: int64(c.UploadVolumeGB) * 1_000_000_000},
+		Defaults:            defaults,
 		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, ExpiryGrace: c.ExpiryGrace, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		DownloadBudget:      c.DownloadBudget,
@@ -172,10 +181,29 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Links:         transferservice.LinkRules{Quarantine: c.LinkQuarantine, Reserved: transfer.NewReservedLinks(c.ReservedLinks)},
 		ForwardVolume: c.ForwardVolume, DirectDownloads: c.S3DirectDownloads,
 		Scan:       scanning,
-		Recipients: transfer.RecipientLimits{PerDay: c.RecipientsDay, Young: c.YoungRecipientsDay, YoungAge: c.YoungAccount},
+		Recipients: recipients,
 		Now:        a.now, Log: a.log,
 	})
 	return nil
+}
+
+// buildRequests creates the service of requests. It confirms through the transfer service, which asks it in turn.
+func (a *App) buildRequests(store *transferpostgres.Store, sealer *seal.Sealer, defaults transfer.Defaults,
+	recipients transfer.RecipientLimits, strangers transfer.StrangerLimits) *requestservice.Service {
+	c := a.config
+	o := requestservice.Options{
+		Store: requestpostgres.New(a.DB), Transfers: store, Content: a.Content, Issuer: a.issuer, Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer,
+		Hosts: a.hosts, Proofs: a.Proofs, Host: c.PublicURL.Host, Defaults: defaults, Recipients: recipients, Strangers: strangers,
+		Links: c.SenderCodesDay, RecordAge: c.TransferRetention, Now: a.now, Log: a.log,
+		Confirm: func(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, error) {
+			t, _, err := a.Transfer.Confirm(ctx, caller, uid)
+			return t, err
+		},
+	}
+	if a.options.Now != nil { // a test moves the clock: move that of Postgres, too
+		o.Skew = func() time.Duration { return time.Until(a.now()) }
+	}
+	return requestservice.New(o)
 }
 
 func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *identitypostgres.Store, hasher *password.Hasher,
@@ -265,7 +293,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	webhookAPI := webhookhandler.New(a.Webhooks, httpapi.NewBuckets(limiter), a.hosts, c.IdentityBasePath)
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, append(identityAPI.Routes(), webhookAPI.Routes()...))
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
-	a.API.Mount(c.TransferBasePath, httpapi.Transfer, transferAPI.Routes())
+	requestAPI := requesthandler.New(a.Requests, a.hosts, httpapi.NewBuckets(limiter), catalog, c.TransferBasePath)
+	a.API.Mount(c.TransferBasePath, httpapi.Transfer, append(transferAPI.Routes(), requestAPI.Routes()...))
 	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(),
 		transferhandler.NewStorage(a.Content, c.StorageEncryption).Routes())
 	if c.LegacyAPI {

@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/transfer"
+	requestservice "github.com/consign-dev/consign/internal/transfer/request/service"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -133,6 +134,43 @@ type exportedTransfer struct {
 	Objects     []exportedObject `json:"objects"`
 }
 
+// exportedRequest has the addresses of the parties: the person has entered them, or they have joined by the person's link.
+type exportedRequest struct {
+	UID       string          `json:"uid"`
+	Title     string          `json:"title,omitempty"`
+	Message   string          `json:"message,omitempty"`
+	Due       *time.Time      `json:"due,omitempty"`
+	State     string          `json:"state"`
+	Template  bool            `json:"template"`
+	CreatedAt time.Time       `json:"createdAt"`
+	Items     []string        `json:"items"`
+	Parties   []exportedParty `json:"parties"`
+}
+
+type exportedParty struct {
+	Email       string     `json:"email"`
+	Name        string     `json:"name,omitempty"`
+	OpenedAt    *time.Time `json:"openedAt,omitempty"`
+	HandedInAt  *time.Time `json:"handedInAt,omitempty"`
+	CompletedAt *time.Time `json:"completedAt,omitempty"`
+}
+
+// exportedRequestFrom returns a request, with or without its texts.
+func exportedRequestFrom(d requestservice.Detail, contents bool) exportedRequest {
+	out := exportedRequest{UID: d.UID.String(), Due: d.Due, State: string(d.State), Template: d.Template, CreatedAt: d.CreatedAt,
+		Items: []string{}, Parties: []exportedParty{}}
+	if contents {
+		out.Title, out.Message = d.Title, d.Message
+		for _, it := range d.Items {
+			out.Items = append(out.Items, it.Name)
+		}
+	}
+	for _, p := range d.Parties {
+		out.Parties = append(out.Parties, exportedParty{p.Email, p.Name, p.OpenedAt, p.HandedInAt, p.CompletedAt})
+	}
+	return out
+}
+
 type exportedObject struct {
 	Name          string `json:"name,omitempty"`
 	ContentLength int64  `json:"contentLength"`
@@ -225,6 +263,11 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 	}
 	if err := writeArray(w, "transfers", a.Transfer.PersonTransfers(ctx, record.UID), func(t transferservice.SeenTransfer) exportedTransfer {
 		return exportedTransferFrom(record.UID, t, contents)
+	}); err != nil {
+		return err
+	}
+	if err := writeArray(w, "requests", a.Requests.OfPerson(ctx, record.UID), func(d requestservice.Detail) exportedRequest {
+		return exportedRequestFrom(d, contents)
 	}); err != nil {
 		return err
 	}

@@ -76,8 +76,17 @@ var scopes = map[string][]string{
 		"POST /transfer/v2/mailboxgroups", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"PUT /transfer/v2/adminunit",
 	},
+	"requests:read requests:manage": {
+		"GET /transfer/v2/requests", "GET /transfer/v2/requests/{uid}", "GET /transfer/v2/requests/{uid}/archive",
+		"GET /transfer/v2/requests/{uid}/table", "GET /transfer/v2/requests/{uid}/availability",
+	},
+	"requests:manage": {
+		"POST /transfer/v2/requests", "PATCH /transfer/v2/requests/{uid}", "DELETE /transfer/v2/requests/{uid}",
+		"POST /transfer/v2/requests/{uid}/parties", "PATCH /transfer/v2/requests/{uid}/parties/{party}",
+		"POST /transfer/v2/requests/{uid}/parties/{party}/remind", "PATCH /transfer/v2/requests/{uid}/parties/{party}/items/{item}",
+	},
 	"transfers:read organization:read organization:manage": {"GET /id/v3/profile"},
-	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks": {
+	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks requests:read requests:manage": {
 		"GET /transfer/v2/environment"},
 }
 

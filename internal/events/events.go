@@ -28,7 +28,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 )
 
-// The kinds of events ("Events" of the identity specification; the TRANSFER kinds are contract 3.15).
+// The kinds of events ("Events" of the identity specification; the TRANSFER kinds are contract 3.15, those of requests 4.29).
 const (
 	ProfileAvatarUpdated       = "PROFILE_AVATAR_UPDATED"       // subject: person; a person's avatar changed
 	OrganizationAvatarUpdated  = "ORGANIZATION_AVATAR_UPDATED"  // subject: organization; its avatar changed
@@ -40,12 +40,19 @@ const (
 	TransferInspected          = "TRANSFER_INSPECTED"           // subject: transfer; the state of its check for malware changed
 	TransferExtensionAsked     = "TRANSFER_EXTENSION_ASKED"     // subject: transfer; a recipient asks to make it available again
 	TransferRevoked            = "TRANSFER_REVOKED"             // subject: transfer; the sender took it back
+	RequestOpened              = "REQUEST_OPENED"               // subject: request; a party opened its link for the first time
+	RequestItem                = "REQUEST_ITEM"                 // subject: request; the owner accepted an item of a party
+	RequestHandedIn            = "REQUEST_HANDED_IN"            // subject: request; a party handed in
+	RequestReturned            = "REQUEST_RETURNED"             // subject: request; the owner returned an item of a party
+	RequestCompleted           = "REQUEST_COMPLETED"            // subject: request; every required item of every party is accepted
+	RequestOverdue             = "REQUEST_OVERDUE"              // subject: request; its due time has passed, and required items are missing
 )
 
 // Kinds are all kinds.
 var Kinds = []string{
 	ProfileAvatarUpdated, OrganizationAvatarUpdated, OrganizationProfileUpdated, PrivilegesUpdated,
 	TransferReceived, TransferAccessed, TransferUpdated, TransferInspected, TransferExtensionAsked, TransferRevoked,
+	RequestOpened, RequestItem, RequestHandedIn, RequestReturned, RequestCompleted, RequestOverdue,
 }
 
 // channel is the LISTEN/NOTIFY channel from Append to the Feed of every replica.

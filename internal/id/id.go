@@ -31,6 +31,9 @@ type (
 	webhook      struct{}
 	message      struct{}
 	storageCheck struct{}
+	request      struct{}
+	item         struct{}
+	party        struct{}
 )
 
 type (
@@ -68,6 +71,12 @@ type (
 	Message = ID[message]
 	// StorageCheck names a check of all stored files.
 	StorageCheck = ID[storageCheck]
+	// Request names a request for documents.
+	Request = ID[request]
+	// Item names a document that a request asks for.
+	Item = ID[item]
+	// Party names a person who is asked.
+	Party = ID[party]
 )
 
 var errForm = errors.New("is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")

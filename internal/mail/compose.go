@@ -150,6 +150,11 @@ var compositions = map[string]func(c *composer){
 	SenderCode:          senderCode,
 	DeliveryFailed:      deliveryFailed,
 	VanityLinkCleared:   vanityLinkCleared,
+	RequestInvitation:   requestInvitation,
+	RequestReminder:     requestReminder,
+	RequestReturned:     requestReturned,
+	RequestComplete:     requestComplete,
+	RequestLink:         requestLink,
 	TestMail:            testMail,
 }
 

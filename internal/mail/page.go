@@ -241,7 +241,11 @@ func text(c content) []byte {
 	}
 	list = nil
 	for _, f := range c.Files {
-		list = append(list, "- "+f.Name+" ("+f.Size+")")
+		size := ""
+		if f.Size != "" {
+			size = " (" + f.Size + ")"
+		}
+		list = append(list, "- "+f.Name+size)
 		if f.SHA256 != "" {
 			list = append(list, "  SHA-256 "+f.SHA256)
 		}

@@ -112,6 +112,19 @@ const (
 	SenderCode = "sender-code"
 	// DeliveryFailed reports to the sender that a recipient could not be reached: recipient, [subject], at, [answer], [inbox].
 	DeliveryFailed = "delivery-failed"
+	// RequestInvitation asks a party for documents: owner, title, [message], items ([]string), [due], [refuses] (true: nothing is taken after
+	// the due time); secret link.
+	RequestInvitation = "request-invitation"
+	// RequestReminder reminds a party of what is missing. Its data is that of RequestInvitation, and [keptUntil] (when what is not handed in
+	// is deleted).
+	RequestReminder = "request-reminder"
+	// RequestReturned names items that were returned: owner, title, answers ([]Answer: item and reason), [due], [refuses]; secret link.
+	RequestReturned = "request-returned"
+	// RequestComplete tells a party, or with ofOwner the owner, that everything is accepted: owner, party, title, [ofOwner], [attach: carries
+	// the signed receipt], [verify]; secret link, for the owner link.
+	RequestComplete = "request-complete"
+	// RequestLink brings the own link to somebody who asked for it at a public one: owner, title, [due], [refuses]; secret link.
+	RequestLink = "request-link"
 	// VanityLinkCleared reports to the owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
 	// [link] to the mailbox page.
 	VanityLinkCleared = "vanity-link-cleared"

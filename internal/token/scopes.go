@@ -17,12 +17,14 @@ const (
 	ScopeOrganizationRead   Scope = "organization:read"   // read the organization
 	ScopeOrganizationManage Scope = "organization:manage" // change the organization, its members and invitations
 	ScopeWebhooks           Scope = "webhooks"            // the webhooks of the person, and of the organization that the person administers
+	ScopeRequestsRead       Scope = "requests:read"       // read the person's requests and what was handed in
+	ScopeRequestsManage     Scope = "requests:manage"     // make and change the person's requests
 )
 
 // Scopes are all scopes. The position of one is its bit in an Auth: append only.
 var Scopes = []Scope{
 	ScopeMailboxDrop, ScopeTransfersRead, ScopeTransfersSend, ScopeMailboxManage, ScopeOrganizationRead, ScopeOrganizationManage,
-	ScopeWebhooks,
+	ScopeWebhooks, ScopeRequestsRead, ScopeRequestsManage,
 }
 
 // firstScope is the bit of the first of Scopes.

@@ -110,6 +110,15 @@ var (
 	// ErrConcatenated: the upload is a final one of tus, or a partial one that a final one is made of.
 	ErrConcatenated = fault.New(403094, "a final upload and the partial ones it is made of cannot be changed; delete the final one to start over")
 
+	// ErrRequestClosed: the request takes no more files.
+	ErrRequestClosed = fault.New(403100, "the request is closed")
+	// ErrLate: the due time of the request has passed, and it takes nothing later.
+	ErrLate = fault.New(403101, "the due time has passed, and the request takes nothing later")
+	// ErrRequests: the person has as many open requests, or the request as many parties, as there may be.
+	ErrRequests = fault.New(403102)
+	// ErrTemplate: a template asks nobody.
+	ErrTemplate = fault.New(403103, "the request is a template; make a request of it first")
+
 	// ErrNotFound: the resource does not exist or is not visible to the caller (contract 7).
 	ErrNotFound = fault.ErrNotFound
 	// ErrOneTimeKey: the one-time key is used, expired or for another download.
@@ -140,6 +149,13 @@ var (
 	// ErrPartial: a final upload names a partial one that lacks bytes, or that another final one has used.
 	ErrPartial = fault.New(409024)
 
+	// ErrItemTaken: the item takes no files, because it was handed in.
+	ErrItemTaken = fault.New(409030)
+	// ErrItemState: the item has no files that could be accepted or returned.
+	ErrItemState = fault.New(409031, "state: the item was not handed in, or is in this state already; read again")
+	// ErrItemUsed: files were handed in for an item that would be removed.
+	ErrItemUsed = fault.New(409032, "items: files were handed in for an item that is missing here")
+
 	// ErrRange: the range is outside the object. See OffsetError.
 	ErrRange = fault.ErrBadRange
 
@@ -159,6 +175,10 @@ var (
 	ErrAsked = fault.New(429021, "the sender was asked to extend this transfer less than a day ago").WithRetryAfter(24 * time.Hour)
 	// ErrResent: the link was mailed to the recipient less than a minute ago.
 	ErrResent = fault.New(429020, "the link was mailed to this recipient less than a minute ago").WithRetryAfter(time.Minute)
+	// ErrReminded: the party was mailed less than a day ago.
+	ErrReminded = fault.New(429022, "this party was reminded less than a day ago")
+	// ErrTooManyLinks: the daily number of links for the address is used up.
+	ErrTooManyLinks = fault.New(429023, "email: too many links were mailed to this address today; try again tomorrow")
 	// ErrTooManySenderCodes: the daily number of codes for the sender's address is used up.
 	ErrTooManySenderCodes = fault.New(429016, "anonEmail: too many codes were mailed to this address today; try again tomorrow")
 	// ErrTooManyCodes: the daily number of codes for the link is used up.

@@ -119,6 +119,18 @@ func (o Owner) MayTransfer() bool {
 	return false
 }
 
+// MayKeep checks that the owner may keep a mailbox, send and request.
+// Errors: ErrServiceDisabled, ErrRoleMissing.
+func (o Owner) MayKeep() error {
+	if !o.ServiceEnabled {
+		return ErrServiceDisabled
+	}
+	if !o.MayTransfer() {
+		return ErrRoleMissing
+	}
+	return nil
+}
+
 // PersonalVolumeExceeded reports whether the owner's own monthly upload volume is used up.
 func (o Owner) PersonalVolumeExceeded() bool {
 	return o.UploadLimit >= 0 && o.UploadHeld >= o.UploadLimit

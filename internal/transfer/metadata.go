@@ -98,6 +98,9 @@ func setLine(problems *fault.Problems, to *string, value *string, member string)
 // MergeFixed applies a change to a mailbox's reservation.
 // Errors: fault.ErrInvalid, ErrFixedMember.
 func (in Metadata) MergeFixed(r *Reservation) error {
+	if !r.Party.IsZero() && in.AnonEmail != nil && *in.AnonEmail != r.AnonEmail {
+		return ErrFixedMember.With("anonEmail: is the address to which the request was mailed")
+	}
 	if err := in.MergeBasic(r); err != nil {
 		return err
 	}

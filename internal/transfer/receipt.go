@@ -48,6 +48,7 @@ type Receipt struct {
 	Kind       Kind
 	CreatedAt  time.Time // of the reservation
 	Confirmed  time.Time
+	Due        time.Time // of the request that it answers; zero: none
 	ExpiresAt  time.Time
 	Sender     Sender
 	Recipients []Delivery // bcc recipients are only counted
@@ -67,6 +68,9 @@ func AppendReceipt(b []byte, r Receipt) []byte {
 	b = appendLine(b, "type", string(r.Kind))
 	b = appendLine(b, "created", r.CreatedAt.UTC().Format(statedTime))
 	b = appendLine(b, "confirmed", r.Confirmed.UTC().Format(statedTime))
+	if !r.Due.IsZero() {
+		b = appendLine(b, "due", r.Due.UTC().Format(statedTime))
+	}
 	b = appendLine(b, "expires", r.ExpiresAt.UTC().Format(statedTime))
 	b = appendLine(b, "sender-name", r.Sender.Name)
 	b = appendLine(b, "sender-email", r.Sender.Email)

@@ -42,6 +42,8 @@ type Reservation struct {
 	MaxRecipients        int32
 	VolumeLimitExceeded  bool        `db:"-"`
 	Transfer             id.Transfer // set once confirmed
+	Request              id.Request  // that the party uploads for; zero: none
+	Party                id.Party
 	CreatedAt            time.Time
 	ExpiresAt            time.Time
 }
@@ -109,13 +111,14 @@ type Object struct {
 	UID            id.Object
 	Content        id.Object // whose segments it has: its own, or those of a forwarded object
 	ClientID       string
-	Name           string // as the client named it; empty once erased
-	IntendedSize   int64  // while Deferred: the maximum
-	Deferred       bool   `db:"size_deferred"` // the uploader will say the size later
-	PartSize       int64  // of an object that is uploaded in parts: bytes of all parts but the last one; 0: in one stream
-	Held           int64  // bytes from the first one on whose sums are known; those of a stream are as they come
-	SHA256         []byte // nil while incomplete
-	CRC32          uint32 // of the held bytes, for archives
+	Name           string  // as the client named it; empty once erased
+	Item           id.Item // of the request that the file is for; zero: of none
+	IntendedSize   int64   // while Deferred: the maximum
+	Deferred       bool    `db:"size_deferred"` // the uploader will say the size later
+	PartSize       int64   // of an object that is uploaded in parts: bytes of all parts but the last one; 0: in one stream
+	Held           int64   // bytes from the first one on whose sums are known; those of a stream are as they come
+	SHA256         []byte  // nil while incomplete
+	CRC32          uint32  // of the held bytes, for archives
 	MIMEType       string
 	Downloads      int64
 	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers

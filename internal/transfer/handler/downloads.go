@@ -155,7 +155,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	header := w.Header()
 	header.Set("Content-Type", c.mimeType)
 	header.Set("ETag", c.etag)
-	header.Set("Content-Disposition", attachment(c.name))
+	header.Set("Content-Disposition", httpapi.AttachmentName(c.name))
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	// Without a modification time, http.ServeContent compares If-Range with the ETag only.
 	http.ServeContent(body, r, "", time.Time{}, d.Content)
@@ -168,7 +168,7 @@ func (h *Handler) redirect(w http.ResponseWriter, r *http.Request, d service.Dow
 	if r.Method != http.MethodGet || e.Bytes != c.size || r.Header.Get("Range") != "" || r.Header.Get("Sec-Fetch-Mode") != "" {
 		return false, nil
 	}
-	to, err := h.service.DirectLink(r.Context(), d, attachment(c.name))
+	to, err := h.service.DirectLink(r.Context(), d, httpapi.AttachmentName(c.name))
 	if err != nil || to == "" {
 		return false, err
 	}
@@ -241,28 +241,4 @@ func partOf(part string, size int64) (from, length int64, valid bool) {
 	}
 	from = min(from, size)
 	return from, min(last, size-1) + 1 - from, valid
-}
-
-// attachment returns the Content-Disposition that saves a file under name: filename in ASCII for old clients, filename*
-// in UTF-8 (RFC 6266, RFC 8187).
-func attachment(name string) string {
-	var plain, full strings.Builder
-	for _, c := range name {
-		if c < 0x20 || c >= 0x7f || strings.ContainsRune(`"\%;`, c) {
-			c = '_'
-		}
-		plain.WriteRune(c)
-	}
-	const hexDigits = "0123456789ABCDEF"
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&+-.^_`|~", c) >= 0 {
-			full.WriteByte(c)
-			continue
-		}
-		full.WriteByte('%')
-		full.WriteByte(hexDigits[c>>4])
-		full.WriteByte(hexDigits[c&15])
-	}
-	return `attachment; filename="` + plain.String() + `"; filename*=UTF-8''` + full.String()
 }

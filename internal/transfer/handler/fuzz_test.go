@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/consign-dev/consign/internal/httpapi"
 )
 
 // FuzzRange checks that http.ServeContent sends what extentOf announces, because the budget of a one-time key counts the latter.
@@ -68,7 +70,7 @@ func FuzzAttachment(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		value := attachment(name)
+		value := httpapi.AttachmentName(name)
 		for i := range len(value) {
 			if value[i] < 0x20 || value[i] >= 0x7f {
 				t.Fatalf("%q becomes %q", name, value)
@@ -101,8 +103,8 @@ func FuzzFileName(f *testing.F) {
 			t.Errorf("%q names %q", text, got)
 		}
 		if utf8.ValidString(text) && text != "" {
-			if got := named(attachment(text)); got != text {
-				t.Errorf("%q is sent as %q and read as %q", text, attachment(text), got)
+			if got := named(httpapi.AttachmentName(text)); got != text {
+				t.Errorf("%q is sent as %q and read as %q", text, httpapi.AttachmentName(text), got)
 			}
 		}
 	})

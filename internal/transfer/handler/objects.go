@@ -104,6 +104,13 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	item, err := itemOf(r)
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i].Item = item
+	}
 	list, created, err := h.service.Attach(r.Context(), caller(r), uid, files)
 	if err != nil {
 		return err
@@ -117,6 +124,14 @@ func (h *Handler) attachObjects(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Location", h.location(r, "/reservations/"+uid.String()+"/objects/"+url.PathEscape(list[0].ClientID)))
 	return httpapi.JSON(w, status, objectFrom(list[0]))
+}
+
+// itemOf returns the item of a request that the announced files are for: the query parameter item, which all protocols have.
+// Errors: fault.ErrInvalid.
+func itemOf(r *http.Request) (id.Item, error) {
+	q := httpapi.QueryOf(r)
+	item := httpapi.QueryUID[id.Item](q, "item")
+	return item, q.Err()
 }
 
 // getObject handles GET /reservations/{uid}/objects/{clientId}.

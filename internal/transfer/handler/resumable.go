@@ -133,6 +133,9 @@ func (h *Handler) createUpload(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	file := service.Attachment{ClientID: id.New[id.Object]().String(), Name: fileName(r), IntendedSize: p.Size}
+	if file.Item, err = itemOf(r); err != nil {
+		return err
+	}
 	if in.complete && r.ContentLength >= 0 {
 		file.IntendedSize = r.ContentLength
 	}

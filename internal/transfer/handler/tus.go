@@ -94,6 +94,9 @@ func (h *Handler) createTusUpload(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
+	if file.Item, err = itemOf(r); err != nil {
+		return err
+	}
 	if partials != nil {
 		return h.concatenateTus(w, r, uid, file, named, partials)
 	}

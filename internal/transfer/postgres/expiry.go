@@ -301,7 +301,7 @@ func (s *Store) MarkReminded(ctx context.Context, now, before time.Time, window 
 	return database.All[Unfinished](ctx, s.q, "list unfinished reservations", `
 		WITH due AS (
 			SELECT uid FROM transfer.reservations r
-			WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL
+			WHERE state = 'open' AND type = 'mailbox' AND anon_email IS NOT NULL AND reminded_at IS NULL AND party IS NULL
 				AND expires_at > $1 AND expires_at <= $2 AND expires_at - created_at > $3::interval
 				AND EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND NOT o.partial AND `+segmentsHeld("o")+` > 0)
 				AND EXISTS (SELECT FROM transfer.mailboxes m WHERE m.person = r.owner)

@@ -15,7 +15,7 @@ import (
 // objectColumns are a transfer.Object.
 const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, coalesce(o.part_size, 0) AS part_size, o.held, o.sha256, o.crc32,
 	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata,
-	o.segmented, o.partial, o.final, o.partials IS NOT NULL AS concatenated, ` + scanColumn
+	o.item, o.segmented, o.partial, o.final, o.partials IS NOT NULL AS concatenated, ` + scanColumn
 
 // scanColumn is the transfer.Scan of object o, null when it is unscanned.
 const scanColumn = `(
@@ -107,12 +107,12 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 			UPDATE transfer.reservations SET object_count = object_count + $14, metadata = $10 WHERE uid = $1 RETURNING uid
 		)
 		INSERT INTO transfer.objects (uid, reservation, client_id, name, intended_size, size_deferred, sha256, mime_type, created_at, metadata,
-			upload_metadata, partial)
+			upload_metadata, partial, item)
 		SELECT n.uid, r.uid, n.client_id, n.name, n.size, n.deferred, CASE WHEN n.size = 0 AND NOT n.deferred THEN $6::bytea END,
 			nullif(n.mime_type, ''), $7, n.metadata,
-			nullif(n.described, ''), n.partial
-		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[], $11::boolean[], $12::text[], $13::boolean[])
-			WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, deferred, described, partial, nr)
+			nullif(n.described, ''), n.partial, n.item
+		FROM r, unnest($2::uuid[], $3::text[], $4::text[], $5::bigint[], $8::text[], $9::bigint[], $11::boolean[], $12::text[], $13::boolean[],
+			$15::uuid[]) WITH ORDINALITY AS n (uid, client_id, name, size, mime_type, metadata, deferred, described, partial, item, nr)
 		ORDER BY n.nr`, r,
 		column(list, func(o transfer.Object) id.Object { return o.UID }),
 		column(list, func(o transfer.Object) string { return o.ClientID }),
@@ -122,7 +122,8 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 		column(list, transfer.Object.MetadataBytes), metadata,
 		column(list, func(o transfer.Object) bool { return o.Deferred }),
 		column(list, func(o transfer.Object) string { return o.UploadMetadata }),
-		column(list, func(o transfer.Object) bool { return o.Partial }), files)
+		column(list, func(o transfer.Object) bool { return o.Partial }), files,
+		column(list, func(o transfer.Object) any { return database.Null(o.Item) }))
 	return err
 }
 

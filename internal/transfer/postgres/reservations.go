@@ -14,7 +14,8 @@ import (
 // reservationColumns are a readReservation, with the tables of reservationTables.
 const (
 	reservationColumns = accountColumns + `, coalesce(m.name, '') AS mailbox_name, coalesce(` + mailboxEmail + `, '') AS mailbox_email,
-	m.fields_schema, m.ui_schema, coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid,
+	coalesce(q.fields_schema, m.fields_schema) AS fields_schema, coalesce(q.ui_schema, m.ui_schema) AS ui_schema,
+	coalesce(m.verify_sender, false) AS verify_sender, coalesce(m.inspection, '') AS mailbox_inspection, r.uid,
 		r.type AS kind, r.owner, r.creator, r.organization, r.limits_organization, r.sender,
 	coalesce(r.subject, '') AS subject, coalesce(r.message, '') AS message, coalesce(r.anon_sender, '') AS anon_sender,
 	coalesce(r.anon_email, '') AS anon_email,
@@ -23,10 +24,11 @@ const (
 			AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
 	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client,
 		'') AS client, r.max_files,
-	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.created_at, r.expires_at`
+	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.request, r.party, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r
 	JOIN directory.persons p ON p.person = r.owner` + accountJoins + `
-	LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'`
+	LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox' AND r.party IS NULL
+	LEFT JOIN transfer.requests q ON q.uid = r.request`
 )
 
 // readReservation is a reservation with its owner's account and what its mailbox is called.
@@ -45,8 +47,8 @@ type readReservation struct {
 type HeldReservation struct {
 	transfer.Reservation
 	Facts        transfer.Owner
-	FieldsSchema []byte                    // of the mailbox, or nil
-	UISchema     []byte                    // of the mailbox, or nil
+	FieldsSchema []byte                    // of the mailbox or the request, or nil
+	UISchema     []byte                    // of the mailbox or the request, or nil
 	VerifySender bool                      // the mailbox requires a verified sender
 	Inspection   transfer.InspectionPolicy // of the mailbox
 	ObjectCount  int32
@@ -150,7 +152,7 @@ func (s *Store) LockReservation(ctx context.Context, uid id.Reservation, sc Scop
 func (s *Store) reservation(ctx context.Context, uid id.Reservation, sc Scope, lock string) (HeldReservation, error) {
 	r, err := database.One[readReservation](ctx, s.q, "find reservation", transfer.ErrNotFound, `
 		SELECT `+reservationColumns+` FROM `+reservationTables+`
-		WHERE r.uid = $3 AND r.expires_at > $4 AND (m.person IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
+		WHERE r.uid = $3 AND r.expires_at > $4 AND (m.person IS NOT NULL OR q.uid IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
 		transfer.Month(sc.Now), sc.Defaults.UploadVolume, uid, sc.Now)
 	if err != nil {
 		return HeldReservation{}, err
@@ -209,7 +211,7 @@ func (s *Store) LockExpiredReservations(ctx context.Context, now time.Time, limi
 func (s *Store) EndReservations(ctx context.Context, owner id.Person, mailboxOnly bool) error {
 	_, err := database.Exec(ctx, s.q, "end reservations", `
 		UPDATE transfer.reservations SET expires_at = created_at WHERE uid IN (
-			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' OR NOT $2)
+			SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND (type = 'mailbox' AND party IS NULL OR NOT $2)
 				ORDER BY uid FOR NO KEY UPDATE)`,
 		owner, mailboxOnly)
 	return err
@@ -231,7 +233,7 @@ func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.
 	return database.All[OpenReservation](ctx, s.q, "list open reservations", `
 		SELECT r.uid, r.created_at, (SELECT coalesce(sum(`+segmentsHeld("o")+
 		`), 0) FROM transfer.objects o WHERE o.reservation = r.uid)::bigint AS bytes, r.anon_email
-		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.expires_at > $2
+		FROM transfer.reservations r WHERE r.state = 'open' AND r.owner = $1 AND r.type = 'mailbox' AND r.party IS NULL AND r.expires_at > $2
 		ORDER BY r.created_at DESC, r.uid DESC LIMIT $3`, owner, now, maxOpenReservations)
 }
 
@@ -239,7 +241,7 @@ func (s *Store) OpenReservations(ctx context.Context, owner id.Person, now time.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockMailboxReservation(ctx context.Context, owner id.Person, uid id.Reservation, now time.Time) error {
 	_, err := database.Scalar[id.Reservation](ctx, s.q, "lock reservation", transfer.ErrNotFound, `
-		SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox'
+		SELECT uid FROM transfer.reservations WHERE state = 'open' AND owner = $1 AND type = 'mailbox' AND party IS NULL
 		AND uid = $2 AND expires_at > $3 FOR UPDATE`, owner, uid, now)
 	return err
 }

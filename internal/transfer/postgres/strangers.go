@@ -88,13 +88,17 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 }
 
 // Unconfirmed returns the unconfirmed bytes of strangers. The caller has locked the volumes of the payer's owner and organization,
-// which makes the sums exact. Each sum reads an index of its own.
+// which makes the sums exact. Each sum reads an index of its own. A request is bounded as a mailbox is.
 func (s *Store) Unconfirmed(ctx context.Context, p Payer) (Strangers, error) {
 	const sum = `(SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stranger_reservations WHERE `
+	place := p.Owner.UUID
+	if !p.Request.IsZero() {
+		place = p.Request.UUID
+	}
 	return database.OneLocked[Strangers](ctx, s.q, "sum unconfirmed bytes", nil, planOnce, `
 		SELECT `+sum+`owner = $1) AS mailbox, `+sum+`owner = $1 AND client = $2) AS mailbox_client,
 			`+sum+`organization = $3) AS organization, `+sum+`limits_organization = $4 AND client = $2) AS organization_client`,
-		p.Owner, database.Null(p.Client), database.Null(p.Organization), p.LimitsOrganization)
+		place, database.Null(p.Client), database.Null(p.Organization), p.LimitsOrganization)
 }
 
 // UnusedReservation is a stranger's open reservation without bytes, with the limits of its owner's bucket of new transfers.
@@ -112,6 +116,6 @@ func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) (
 		FROM transfer.reservations r
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
-		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox'
+		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox' AND r.party IS NULL
 			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND `+segmentsHeld("o")+` > 0)`, uids)
 }

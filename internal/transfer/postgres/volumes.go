@@ -15,6 +15,7 @@ type Payer struct {
 	Creator            id.Person // zero: a stranger
 	Client             string    // client network of a stranger; empty: unknown
 	Owner              id.Person
+	Request            id.Request      // that a party uploads for; zero: none
 	Organization       id.Organization // zero: none
 	LimitsOrganization id.Organization
 	UploadLimit        int64 // bytes a month; negative: none

@@ -17,6 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/transfer/request"
 )
 
 // firstObjects is how many objects a confirm reads in its transaction: usually all, so that most database errors come before the
@@ -27,7 +28,7 @@ const firstObjects = 1000
 // transfer.ErrConfirmed with the transfer's uid.
 // Errors: transfer.ErrNotFound, transfer.ErrConfirmed, transfer.ErrUnconfirmable with one detail for each unmet condition,
 // transfer.ErrJoining, transfer.ErrMIMEType, transfer.ErrMessageToMany, transfer.ErrTooManyRecipientsToday, those of
-// content.Service.ChargeMetadata.
+// Requests.HandIn, those of content.Service.ChargeMetadata.
 func (s *Service) Confirm(ctx context.Context, caller token.Caller, uid id.Reservation) (transfer.Transfer, Objects, error) {
 	var d delivered
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
@@ -97,7 +98,13 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 			return d, err
 		}
 	}
-	n := s.newTransfer(r)
+	handed := request.HandIn{Received: s.now()}
+	if !r.Party.IsZero() {
+		if handed, err = s.requests.HandIn(ctx, tx, r.Reservation); err != nil {
+			return d, err
+		}
+	}
+	n := s.newTransfer(r, handed.Received)
 	lastMail := false
 	if r.Kind == transfer.KindMailbox {
 		var within bool
@@ -116,7 +123,7 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	if d, err = s.readDelivered(ctx, tx, r, n); err != nil {
 		return d, err
 	}
-	if err := s.writeReceipt(ctx, tx, r, d.Transfer, d.first, d.last); err != nil {
+	if err := s.writeReceipt(ctx, tx, r, d, handed.Due); err != nil {
 		return d, err
 	}
 	if err := s.content.ThumbnailsLater(ctx, tx, r.UID, d.first); err != nil {
@@ -232,8 +239,7 @@ func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, p id.
 const firstVersion = 1
 
 // newTransfer returns the transfer that a confirmable reservation becomes.
-func (s *Service) newTransfer(r postgres.HeldReservation) postgres.NewTransfer {
-	now := s.now()
+func (s *Service) newTransfer(r postgres.HeldReservation, now time.Time) postgres.NewTransfer {
 	n := postgres.NewTransfer{
 		UID: id.New[id.Transfer](), Reservation: r.UID, CreatedAt: now, ExpiresAt: now.Add(time.Duration(r.TTL) * day), Answers: r.Answers(),
 	}
@@ -308,5 +314,9 @@ func (s *Service) announce(ctx context.Context, tx *postgres.Store, caller token
 			receivers = append(receivers, d.Person)
 		}
 	}
-	return s.tell(ctx, tx, events.TransferReceived, t.UID, receivers)
+	if err := s.tell(ctx, tx, events.TransferReceived, t.UID, receivers); err != nil || r.Party.IsZero() {
+		return err
+	}
+	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: events.RequestHandedIn, Subject: r.Request.String(),
+		Receivers: []id.Person{r.Owner}})
 }

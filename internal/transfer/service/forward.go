@@ -38,7 +38,7 @@ func (s *Service) Forward(ctx context.Context, caller token.Caller, uid id.Trans
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}
-	if err := mayKeepMailbox(owner); err != nil {
+	if err := owner.MayKeep(); err != nil {
 		return transfer.Transfer{}, nil, err
 	}
 	returnToken, err := s.takeNewTransfer(ctx, caller.Person, owner)

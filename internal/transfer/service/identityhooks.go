@@ -128,6 +128,9 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	if err := s.store.EndReservations(ctx, p, false); err != nil {
 		return err
 	}
+	if err := s.requests.DeletePersonData(ctx, p); err != nil {
+		return err
+	}
 	if err := s.ExpireReservations(ctx); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (s *Service) putMailbox(ctx context.Context, by audit.Actor, m transfer.Mai
 	if err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
-	if err := mayKeepMailbox(owner); err != nil {
+	if err := owner.MayKeep(); err != nil {
 		return transfer.PublicMailbox{}, false, err
 	}
 	if err := s.checkMailbox(&m); err != nil {
@@ -111,18 +111,6 @@ func (s *Service) putMailbox(ctx context.Context, by audit.Actor, m transfer.Mai
 		return transfer.PublicMailbox{}, false, err
 	}
 	return transfer.PublicMailbox{Mailbox: m, Owner: owner}, created, nil
-}
-
-// mayKeepMailbox checks that the owner may keep a mailbox and send.
-// Errors: transfer.ErrServiceDisabled, transfer.ErrRoleMissing.
-func mayKeepMailbox(o transfer.Owner) error {
-	if !o.ServiceEnabled {
-		return transfer.ErrServiceDisabled
-	}
-	if !o.MayTransfer() {
-		return transfer.ErrRoleMissing
-	}
-	return nil
 }
 
 // checkMailbox checks a mailbox's own members and normalizes them.

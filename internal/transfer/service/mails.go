@@ -90,7 +90,7 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 			"totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	}
-	if t.Sender.Verified { // else the mail may go to a third party: it has no word of the uploader
+	if t.Sender.Verified || !r.Party.IsZero() { // else the mail may go to a third party: it has no word of the uploader
 		m.ToName = t.Sender.Name
 		m.Data["files"], m.Data["answers"] = mailFiles(t.first, mail.MaxFiles), mailAnswers(t.Answers)
 		m.Data["attach"], m.Data["verify"] = true, s.hosts.URL(r.Facts.Host, "/verify")

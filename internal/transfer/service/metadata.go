@@ -22,7 +22,7 @@ func (s *Service) chargeTexts(ctx context.Context, tx *postgres.Store, r postgre
 // payer returns whose volumes pay for a reservation.
 func payer(r transfer.Reservation, o transfer.Owner) postgres.Payer {
 	return postgres.Payer{
-		Reservation: r.UID, Creator: r.Creator, Client: r.Client, Owner: r.Owner, Organization: r.Organization,
+		Reservation: r.UID, Creator: r.Creator, Client: r.Client, Owner: r.Owner, Request: r.Request, Organization: r.Organization,
 		LimitsOrganization: r.LimitsOrganization,
 		UploadLimit:        o.UploadLimit, OrganizationLimit: o.OrganizationLimit, StorageLimit: o.StorageLimit,
 	}

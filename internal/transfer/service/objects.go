@@ -78,16 +78,17 @@ type Attachment struct {
 	ClientID     string
 	Name         string
 	IntendedSize int64
-	Deferred     bool   // the size comes later; IntendedSize is 0
-	Metadata     string // of a tus upload, as the client sent it
-	Partial      bool   // a partial upload of tus
-	Concat       string // of a final upload of tus: the header that names its partial uploads
+	Deferred     bool    // the size comes later; IntendedSize is 0
+	Metadata     string  // of a tus upload, as the client sent it
+	Partial      bool    // a partial upload of tus
+	Item         id.Item // of the request that the reservation is for; zero: none
+	Concat       string  // of a final upload of tus: the header that names its partial uploads
 }
 
 // Attach adds announced files to an open reservation, all or none, and reports whether any is new. Attaching the same file
 // again is idempotent.
 // Errors: transfer.ErrNotFound, fault.ErrInvalid, transfer.ErrConfirmed, transfer.ErrClientID, transfer.ErrTooManyFiles,
-// transfer.ErrFileTooLarge, transfer.ErrMIMEType, those of content.Service.ChargeMetadata.
+// transfer.ErrFileTooLarge, transfer.ErrMIMEType, those of Requests.Announce, those of content.Service.ChargeMetadata.
 func (s *Service) Attach(ctx context.Context, caller token.Caller, uid id.Reservation,
 	files []Attachment) (_ []transfer.Object, created bool, err error) {
 	out, _, created, err := s.attach(ctx, caller, uid, files)
@@ -139,6 +140,9 @@ func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.H
 		return out, false, err
 	}
 	if err := checkRoom(r, known, fresh, used); err != nil {
+		return nil, false, err
+	}
+	if err := s.requests.Announce(ctx, tx, r.Reservation, fresh); err != nil {
 		return nil, false, err
 	}
 	now := s.now()
@@ -211,7 +215,7 @@ func boundDeferred(files []Attachment, maximum int64) []Attachment {
 
 // filterOf returns the MIME filter that applies to a reservation, nil for none.
 func (s *Service) filterOf(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (transfer.MIMEFilter, error) {
-	if r.Kind != transfer.KindMailbox || !r.Facts.FilterAllowed {
+	if r.Kind != transfer.KindMailbox || !r.Party.IsZero() || !r.Facts.FilterAllowed {
 		return nil, nil
 	}
 	return tx.MIMETypeFilter(ctx, r.Owner)
@@ -244,12 +248,12 @@ func matchAttached(existing []transfer.Object, files []Attachment) (all, fresh [
 	}
 	for _, f := range files {
 		o, attached := known[f.ClientID]
-		if attached && (o.Name != f.Name || o.Partial != f.Partial || o.IntendedSize != f.IntendedSize && !f.Deferred) {
+		if attached && (o.Name != f.Name || o.Partial != f.Partial || o.Item != f.Item || o.IntendedSize != f.IntendedSize && !f.Deferred) {
 			return nil, nil, transfer.ErrClientID.With("clientId: " + f.ClientID + " is taken by an object of another name or size")
 		}
 		if !attached {
 			o = transfer.Object{UID: id.New[id.Object](), ClientID: f.ClientID, Name: f.Name, IntendedSize: f.IntendedSize, Deferred: f.Deferred,
-				UploadMetadata: f.Metadata, Partial: f.Partial, UploadConcat: f.Concat}
+				UploadMetadata: f.Metadata, Partial: f.Partial, UploadConcat: f.Concat, Item: f.Item}
 			if f.IntendedSize == 0 && !f.Deferred { // no bytes will come to sniff
 				o.MIMEType = transfer.TypeByName(f.Name)
 			}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
@@ -23,13 +24,14 @@ import (
 	"github.com/consign-dev/consign/internal/translog"
 )
 
-// writeReceipt stores the receipt of a new transfer in its transaction. first are its first objects, up to position last. Further objects
-// are read, hashed and stored in parts, so that memory does not grow with their number.
-func (s *Service) writeReceipt(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, t transfer.Transfer,
-	first []transfer.Object, last int64) error {
+// writeReceipt stores the receipt of a new transfer in its transaction. Objects after the first ones are read, hashed and stored in parts,
+// so that memory does not grow with their number. due is the due time of its request.
+func (s *Service) writeReceipt(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation, d delivered, due time.Time) error {
+	t, first, last := d.Transfer, d.first, d.last
 	head := transfer.AppendReceipt(nil, transfer.Receipt{
-		Salt: salt(), Host: r.Facts.Host, Transfer: t.UID, Kind: t.Kind, CreatedAt: r.CreatedAt, Confirmed: t.CreatedAt, ExpiresAt: t.ExpiresAt,
-		Sender: t.Sender, Recipients: t.Recipients, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
+		Salt: salt(), Host: r.Facts.Host, Transfer: t.UID, Kind: t.Kind, CreatedAt: r.CreatedAt, Confirmed: t.CreatedAt, Due: due,
+		ExpiresAt: t.ExpiresAt,
+		Sender:    t.Sender, Recipients: t.Recipients, Subject: t.Subject, Message: t.Message, Fields: t.Fields,
 		Objects: t.ObjectCount, TotalBytes: t.TotalBytes,
 	})
 	for _, o := range first {

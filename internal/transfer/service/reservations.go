@@ -84,7 +84,7 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 	if err != nil {
 		return Reserved{}, err
 	}
-	if err := mayKeepMailbox(owner); err != nil {
+	if err := owner.MayKeep(); err != nil {
 		return Reserved{}, err
 	}
 	r := s.senderReservation(caller, owner)

@@ -17,6 +17,7 @@
 //     advisory locks): before a stranger's reservation is added.
 //  3. The reservation (LockReservation, LockMailboxReservation, LockExpiredReservations; LockUpload for share): before it or
 //     its objects change.
+//     Then the request and the party of a reservation that has them (Requests).
 //  4. Its objects (LockUpload, DeleteObjects).
 //  5. The transfer (LockTransferOf, LockExpiredTransfers): before it ends, is hidden, revoked or forwarded. Then the contents that it
 //     shares, in the order of their uids (InsertForwarded, EndTransfers), or the inspections of its contents (LockInspected).
@@ -53,6 +54,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/transfer/request"
 	"github.com/consign-dev/consign/internal/translog"
 )
 
@@ -70,6 +72,7 @@ type Options struct {
 	Hasher      *password.Hasher // hashes and compares the passwords of transfers
 	Proofs      *translog.Log    // proves receipts
 	Documents   *pdf.Renderer    // prints them
+	Requests    Requests
 	Imaging     *imaging.Processor
 
 	Version             string
@@ -94,6 +97,19 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// Requests is what reservations of parties need of the requests that they answer. Its methods join tx, whose reservation is locked.
+type Requests interface {
+	// Announce decides whether new files may be added to the items that they name.
+	// Errors: fault.ErrInvalid, transfer.ErrRequestClosed, transfer.ErrItemTaken, transfer.ErrTooManyFiles, transfer.ErrFileTooLarge,
+	// transfer.ErrMIMEType.
+	Announce(ctx context.Context, tx *postgres.Store, r transfer.Reservation, fresh []transfer.Object) error
+	// HandIn hands in what a party's reservation has, and says when that was received.
+	// Errors: transfer.ErrNotFound, transfer.ErrRequestClosed, transfer.ErrLate, transfer.ErrUnconfirmable.
+	HandIn(ctx context.Context, tx *postgres.Store, r transfer.Reservation) (request.HandIn, error)
+	// DeletePersonData deletes the requests of a person.
+	DeletePersonData(ctx context.Context, p id.Person) error
+}
+
 // Service is the transfer service. It is safe for concurrent use.
 type Service struct {
 	store         *postgres.Store
@@ -109,6 +125,7 @@ type Service struct {
 	hasher        *password.Hasher
 	proofs        *translog.Log
 	documents     *pdf.Renderer
+	requests      Requests
 	imaging       *imaging.Processor
 
 	version             string
@@ -143,7 +160,8 @@ func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, imaging: o.Imaging,
-		version: o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime,
+		requests: o.Requests,
+		version:  o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime,
 		expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge,
 		uploadConfirmations: o.UploadConfirmations,

@@ -197,7 +197,7 @@ func (s *Service) mergeTransfer(t postgres.SeenTransfer, owner transfer.Owner, d
 		return terms, nil, err
 	}
 	if expires.After(t.ExpiresAt) {
-		if err := mayKeepMailbox(owner); err != nil {
+		if err := owner.MayKeep(); err != nil {
 			return terms, nil, err
 		}
 	}

@@ -126,7 +126,7 @@ func (s *Service) AddRecipients(ctx context.Context, caller token.Caller, uid id
 // Errors: transfer.ErrServiceDisabled, transfer.ErrRoleMissing, transfer.ErrRecipientTaken, transfer.ErrTooManyRecipients,
 // transfer.ErrMessageToMany.
 func (s *Service) mayAdd(t living, added []transfer.Recipient) error {
-	if err := mayKeepMailbox(t.owner); err != nil {
+	if err := t.owner.MayKeep(); err != nil {
 		return err
 	}
 	present := t.recipients()

@@ -34,6 +34,8 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	requestpostgres "github.com/consign-dev/consign/internal/transfer/request/postgres"
+	requestservice "github.com/consign-dev/consign/internal/transfer/request/service"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -151,8 +153,9 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		Pictures: imaging.New(imaging.Options{MaxPixels: 1_000_000}), Now: w.clock.Now,
 		Log: log})
 	o := service.Options{
-		Hasher: hasher,
-		Store:  rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{},
+		Requests: requestservice.New(requestservice.Options{Store: requestpostgres.New(w.db), Jobs: runner, Now: w.clock.Now, Log: log}),
+		Hasher:   hasher,
+		Store:    rows, Content: files, Issuer: token.NewIssuer(ring, "http://localhost:8080/id/v3", "https://consign.dev/", token.Lifetimes{},
 			w.clock.Now),
 		Revocations: token.NewRevocations(w.db, nil, time.Minute, w.clock.Now, log), Mailer: mailer, Jobs: runner, Sealer: sealer,
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.clock.Now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.clock.Now),
