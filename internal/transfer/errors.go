@@ -163,6 +163,8 @@ var (
 	ErrNewTransfers = fault.New(429003, "too many new transfers for this owner; try again later")
 	// ErrMailboxBusy: strangers have as many open reservations at the mailbox as they may have.
 	ErrMailboxBusy = fault.New(429011, "this mailbox has as many unfinished transfers as it takes; try again later").WithRetryAfter(time.Minute)
+	// ErrClientTransfers: the client network has begun as many new transfers at the mailbox as it may.
+	ErrClientTransfers = fault.New(429030, "too many new transfers from your network to this mailbox; try again later")
 	// ErrClientBusy: the client network has as many open reservations at the mailbox as it may have.
 	ErrClientBusy = fault.New(429012, "your network has as many unfinished transfers to this mailbox as it may have; confirm or cancel one, then try again").WithRetryAfter(time.Minute)
 	// ErrReservationUploads: the reservation has as many parallel uploads as it may have.

@@ -79,6 +79,9 @@ func (in BasicMetadata) MergeBasic(r *Reservation) error {
 		r.AnonEmail = ""
 		if *in.AnonEmail != "" {
 			r.AnonEmail = CheckEmail(&problems, "anonEmail", *in.AnonEmail)
+			if _, domain, _ := strings.Cut(r.AnonEmail, "@"); domain != "" && domain != "localhost" && !strings.Contains(domain, ".") {
+				problems.Add("anonEmail", "must have a domain with a dot, where mails can be sent to")
+			}
 		}
 	}
 	return problems.Err()

@@ -242,6 +242,52 @@ export async function dropTests() {
     }
   });
 
+  await test("drop: a refusal because of one’s network says so, counts down and tries again by itself", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    let refusals = 1;
+    await p.route("**/public/mailbox/demo", (route) => (route.request().method() === "POST" && refusals-- > 0
+      ? route.fulfill({ status: 429, headers: { "Retry-After": "3" }, json: { error: { code: 429030, message: "", details: [] } } })
+      : route.continue()));
+    await choose(p, [file("patient.txt", 10)]);
+    await p.getByText("Many people in your network").waitFor();
+    await p.getByText(/This page tries again by itself in \d second/).waitFor();
+    await p.locator(".item.done", { hasText: "patient.txt" }).waitFor();
+  });
+
+  await test("drop: an address without a domain is refused, and a likely slip is told", async () => {
+    const p = await page(await visitor(), "/m/demo");
+    await choose(p, [file("slip.txt", 10)]);
+    await p.fill("[name=anonSender]", "Eve");
+    await p.fill("[name=anonEmail]", "eve@gmial.com");
+    await p.keyboard.press("Tab");
+    await p.getByRole("button", { name: "eve@gmail.com" }).click();
+    equal(await p.inputValue("[name=anonEmail]"), "eve@gmail.com", "the address that was meant");
+    await p.fill("[name=anonEmail]", "eve@nodomain");
+    await p.click(".details [type=submit]");
+    await p.getByText("This is not an email address that can be used.").waitFor();
+  });
+
+  await test("send: files upload before the recipients are entered, and everything can be changed until it is sent", async () => {
+    const p = await page(await signedIn(await person("Sina")), "/send");
+    const one = file("early.bin", 50_000);
+    await choose(p, [one]);
+    await p.locator(".item.done", { hasText: "early.bin" }).waitFor();
+    await p.getByText("As a link").click();
+    await p.getByText("To people").click();
+    await p.getByLabel("Recipients", { exact: true }).first().fill("late@example.com");
+    await p.keyboard.press("Enter");
+    await p.locator(".details button[type=submit]").click();
+    await p.getByText("to late@example.com").waitFor();
+    await p.goto(`${base}/send`);
+    await p.getByLabel("Recipients", { exact: true }).first().fill("late@example.com");
+    await p.keyboard.press("Enter");
+    await choose(p, [one]);
+    await p.locator(".item.done", { hasText: "early.bin" }).waitFor();
+    await p.getByText("As a link").click();
+    await p.locator(".details button[type=submit]").click();
+    await p.getByRole("heading", { name: "Your link is ready" }).waitFor();
+  });
+
   await test("drop: twelve photographs are at most 300 kB on the page of a link, and / and /t are there soon on slow 4G", async () => {
     const p = await page(await signedIn(await person("Phoebe")), "/send");
     await p.getByText("As a link").click();

@@ -52,7 +52,7 @@ func TestNewTransferBucket(t *testing.T) {
 		s.Stranger().Post(public, nil).Want(http.StatusCreated)
 	}
 	refused := s.Stranger().Post(public, nil)
-	refused.WantError(transfer.ErrNewTransfers)
+	refused.WantError(transfer.ErrClientTransfers)
 	if refused.Header.Get("Retry-After") != "60" {
 		t.Errorf("Retry-After %s", refused.Header.Get("Retry-After"))
 	}

@@ -44,7 +44,7 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 				made++
 				return
 			}
-			got.WantError(transfer.ErrNewTransfers)
+			got.WantError(transfer.ErrClientTransfers)
 			if limit, rest := got.Header.Get("X-RateLimit-Limit"), got.Header.Get("X-RateLimit-Remaining"); limit != "5" || rest != "0" {
 				t.Errorf("a refusal names a bucket of %s with room for %s", limit, rest)
 			}
@@ -107,7 +107,7 @@ func TestUnusedReservationsReturnTheirToken(t *testing.T) {
 	d.send("a", []byte("abc"))
 	d.Delete(d.path).Want(http.StatusNoContent)
 	_, got = post()
-	got.WantError(transfer.ErrNewTransfers)
+	got.WantError(transfer.ErrClientTransfers)
 }
 
 // crowd lets two client networks reserve twelve times each, in parallel and at the mailboxes in turn. It checks that seven

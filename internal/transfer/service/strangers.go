@@ -24,7 +24,7 @@ func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
 
 func visitorBucket(l ratelimit.Limit, s transfer.StrangerLimits) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(s.NetworkShare), By: ratelimit.ByVisitor, Essential: true,
-		Refusal: transfer.ErrNewTransfers}
+		Refusal: transfer.ErrClientTransfers}
 }
 
 func transferLimit(o transfer.Owner) ratelimit.Limit {

@@ -8,7 +8,7 @@ import { TransferCode, members } from "./errors.js";
 import { FileList } from "./upload/rows.js";
 import { Deliver, useDelivery } from "./upload/delivery.js";
 import { UploadNotices } from "./upload/view.js";
-import { usable } from "./address.js";
+import { meant, usable } from "./address.js";
 import { Fields, choices, fieldsOf, given } from "./fields.js";
 
 export { Receipt } from "./receipt.js";
@@ -85,6 +85,8 @@ export function Details({ mailbox, upload, chooser, Owner, kept }) {
       <${Field} label=${T("Your email address")} type="email" required maxlength="254" autocomplete=${kept ? "email" : "off"}
         onChange=${(event) => setAddress(event.target.value)}
         hint=${T("For your confirmation, and a reminder in case you don’t finish.")} ...${input("anonEmail")} />
+      ${meant(address) && address === values.anonEmail && html`<p class="hint">${T("Did you mean")} <button type="button" class="textual"
+        onClick=${() => { set("anonEmail", meant(address)); setAddress(meant(address)); }}>${meant(address)}</button>?</p>`}
       <details class="more" open=${worded}>
         <summary>${T("Add a message")}</summary>
         <${Field} label=${T("Subject")} optional maxlength="120" ...${input("subject")} ...${bound} />

@@ -1,6 +1,6 @@
 // /send: sends files to people, or makes a link to them.
 
-import { Field, Form, Notice, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
+import { Field, Form, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
 import { bearer, own, transfer } from "./api.js";
 import { members } from "./errors.js";
@@ -13,7 +13,7 @@ import { useTold } from "./upload/told.js";
 import { Recipients } from "./recipients.js";
 import { Receipt } from "./receipt.js";
 import { TransferLink } from "./transferlink.js";
-import { Options, terms, usualTerms } from "./terms.js";
+import { Options, stronger, terms, usualTerms } from "./terms.js";
 
 showOwn(() => {
   const { value, error } = useLoaded(async () => (await own("GET", `${transfer}/environment`)).body);
@@ -26,15 +26,13 @@ function Send({ environment }) {
   const [values, setValues] = useState(() => ({
     mode: "people", recipients: [], subject: "", message: "", ...usualTerms(environment),
   }));
-  const [held, setHeld] = useState(/** @type {any[]} */ ([])); // files chosen before the kind of transfer is known
   useEffect(() => {
     if (upload.phase !== "looking" && upload.form.mode) setValues((now) => ({ ...now, ...upload.form }));
   }, [upload.phase]);
 
-  /** Creates the reservation. Without recipients, the transfer becomes a link. */
+  /** Creates the reservation with the first file. What else is entered is sent with the delivery. */
   async function reserve() {
-    const json = { recipients: values.mode === "people" ? values.recipients : [], ...terms(values, values.mode === "people") };
-    const { body, headers } = await own("POST", `${transfer}/reservations`, { json });
+    const { body, headers } = await own("POST", `${transfer}/reservations`, { json: {} });
     return { uid: body.uid, token: bearer(headers), maxFiles: body.maxFiles, maxFileSizeMb: body.maxFileSizeMb };
   }
   const change = (part) => {
@@ -44,15 +42,9 @@ function Send({ environment }) {
     upload.write(kept);
   };
   const known = values.mode === "link" || values.recipients.length > 0;
-  const add = (files) => (known || upload.upload ? upload.add(files) : setHeld((before) => [...before, ...files]));
-  useEffect(() => {
-    if (!known || held.length === 0) return;
-    setHeld([]);
-    upload.add(held);
-  }, [known, held]);
   const delivery = useDelivery(upload, () => ({
     ...terms(values, values.mode === "people"), subject: values.subject, message: values.message,
-      ...(values.mode === "people" ? { recipients: values.recipients } : {}),
+    recipients: values.mode === "people" ? values.recipients : [],
   }));
 
   useTold(upload.upload, upload.receipt, `${T("Send files")} · ${document.documentElement.dataset.product}`);
@@ -64,11 +56,9 @@ function Send({ environment }) {
     <h1>${T("Send files")}</h1>
     <${UploadNotices} upload=${upload} />
     ${begun && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
-    <${Chooser} plain small=${begun || held.length > 0} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"}
-      onFiles=${add} />
-    ${held.length > 0 && html`<${Notice}>
-      ${N("%d file waits: first enter who is to get it.", "%d files wait: first enter who is to get them.", held.length)}<//>`}
-    <${Terms} values=${values} change=${change} begun=${begun} environment=${environment} wrong=${members(delivery.error)} />
+    <${Chooser} plain small=${begun} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"}
+      onFiles=${upload.add} />
+    <${Terms} values=${values} change=${change} environment=${environment} wrong=${members(delivery.error)} />
     <${Problem} error=${delivery.error} />
     <${Deliver} of=${delivery} upload=${files} label=${values.mode === "link" ? T("Make the link") : T("Send")}
       disabled=${!begun || !known || files?.over} hint=${!known ? T("Enter who the files are for.")
@@ -77,13 +67,15 @@ function Send({ environment }) {
 }
 
 /** The form: recipients and subject; folded the message, lifetime, priority and protection. */
-function Terms({ values, change, begun, environment, wrong }) {
+function Terms({ values, change, environment, wrong }) {
   const bind = (name) => ({ value: values[name], onInput: (e) => change({ [name]: e.target.value }),
     error: wrong[name] && T("Please check this.") });
   const [worded] = useState(Boolean(values.message)); // at first
   const people = values.mode === "people";
+  const turn = (mode) => change(mode === "link" && values.protection === "recipientAuthentication"
+    ? { mode, protection: stronger(environment.protectionLevel, "password") } : { mode }); // a link has nobody to send a code to
   return html`
-    <${Mode} value=${values.mode} disabled=${begun} onValue=${(mode) => change({ mode })} />
+    <${Mode} value=${values.mode} onValue=${turn} />
     ${people && html`<${Recipients} value=${values.recipients} onValue=${(recipients) => change({ recipients })} />`}
     <${Field} label=${T("Subject")} optional maxlength="120" ...${bind("subject")} />
     <details class="more" open=${worded || Boolean(wrong.message)}>
@@ -101,9 +93,9 @@ const guarded = ({ mode, protection }) => (mode !== "link" ? ""
   : T("Anyone with the link can open the files, without a password."));
 
 /** The choice between recipients and a link. */
-function Mode({ value, disabled, onValue }) {
+function Mode({ value, onValue }) {
   const modes = [["people", T("To people"), T("Each gets an email with the link.")], ["link", T("As a link"), T("You share it yourself.")]];
-  return html`<fieldset class="plain" disabled=${disabled}>
+  return html`<fieldset class="plain">
     <legend class="hidden">${T("How to send")}</legend>
     <div class="choices">${modes.map(([mode, name, hint]) => html`<label class=${value === mode ? "on" : ""}>
       <input type="radio" name="mode" value=${mode} checked=${value === mode} onChange=${() => onValue(mode)} />

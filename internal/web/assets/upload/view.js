@@ -1,7 +1,7 @@
 // The notices above the files of an upload.
 
-import { Button, Field, Form, Notice, html, sentence, useAction, useState } from "../ui.js";
-import { F, N, T, bytes, timeOf } from "../i18n.js";
+import { Button, Field, Form, Notice, html, sentence, useAction, useEffect, useState } from "../ui.js";
+import { F, N, T, bytes, duration, timeOf } from "../i18n.js";
 
 /** @typedef {import("./engine.js").Upload} Upload */
 /** @typedef {ReturnType<typeof import("./hook.js").useUpload>} UploadHook */
@@ -15,7 +15,7 @@ export function UploadNotices({ upload }) {
   return html`
     ${problem && html`<${Notice} kind="bad">
       <p>${typeof problem === "string" ? problem : sentence(problem)}</p>
-      ${upload.left > 0 && html`<div><${Button} onClick=${() => upload.add([])}>${T("Try again")}<//></div>`}
+      ${upload.left > 0 && html`<${Again} key=${problem.tried ??= {}} upload=${upload} wait=${problem.wait ?? 0} />`}
     <//>`}
     ${phase === "asked" && html`<${Claim} upload=${upload} />`}
     ${phase === "found" && html`<${Unfinished} upload=${upload} />`}
@@ -29,6 +29,18 @@ export function UploadNotices({ upload }) {
       <p>${T("Unfinished uploads are kept for 48 hours. Please choose the files again.")}</p>
       <div><${Button} onClick=${upload.discard}>${T("Start over")}<//></div>
     <//>`}`;
+}
+
+/** Tries again, by itself when the server has said how long to wait. @param {{upload: UploadHook, wait: number}} props in seconds */
+function Again({ upload, wait }) {
+  const [left, setLeft] = useState(Math.min(wait, 600));
+  useEffect(() => {
+    if (left <= 0) return undefined;
+    const timer = setTimeout(() => (left > 1 ? setLeft(left - 1) : upload.add([])), 1000);
+    return () => clearTimeout(timer);
+  }, [left]);
+  return html`${left > 0 && html`<p role="timer">${F("This page tries again by itself in %s.", duration(left))}</p>`}
+    <div><${Button} onClick=${() => upload.add([])}>${T("Try again")}<//></div>`;
 }
 
 /**
