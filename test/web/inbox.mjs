@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { access, api, browser, equal, forgive, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, browser, equal, forgive, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -36,6 +36,38 @@ export async function arrive(link, files, { anonEmail = "sam@example.com", anonS
 }
 
 export async function inboxTests() {
+  await test("inbox: what is shown has an address; Back, a reload and a link lead to it", async () => {
+    const ida = await person("Ida");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(ida), json: { vanityLink: "ida.addressed" } });
+    for (const subject of ["Alpha", "Beta"]) {
+      const { location, token } = await api("POST", "/transfer/v2/public/mailbox/ida.addressed");
+      const at = new URL(location, base).pathname;
+      await api("PATCH", at, { token, json: { anonSender: "Sam", anonEmail: "sam@example.com", subject } });
+      await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: `${subject}.txt`, intendedSize: 0 } });
+      await api("POST", `${at}/confirm`, { token });
+    }
+    const context = await signedIn(ida), p = await page(context, "/inbox");
+    await p.locator(".search input").fill("Alp");
+    await p.waitForFunction(() => document.querySelectorAll(".entry").length === 1);
+    equal(new URL(p.url()).search, "?q=Alp", "the search in the address");
+    await p.locator(".entry .head").click();
+    await p.locator(".entry .panel").getByText("Alpha.txt").waitFor();
+    const link = p.url();
+    equal(/\/inbox\/[0-9a-f-]{36}\?q=Alp$/.test(link), true, `the address of a transfer: ${link}`);
+    await p.goBack();
+    await p.waitForFunction(() => !document.querySelector(".panel"));
+    equal(await p.inputValue(".search input"), "Alp", "the search after Back");
+    const q = await page(context, new URL(link).pathname);
+    await q.locator(".entry .panel").getByText("Alpha.txt").waitFor();
+    equal(await q.locator(".entry").count(), 2, "transfers beside it");
+    const r = await page(context, `${new URL(link).pathname}?q=Beta`); // not in the list
+    await r.locator(".entry .panel").getByText("Alpha.txt").waitFor();
+    await p.getByRole("tab", { name: "Sent" }).click();
+    await p.waitForURL(/box=sent/);
+    await p.goBack();
+    await p.locator("#tab-received[aria-selected=true]").waitFor();
+  });
+
   await test("the answers reach the owner: mail, link, inbox and table", async () => {
     const ann = await owner("Answered", "answered");
     await arrive("answered", [["plan.txt", Buffer.from("x")]], { subject: "The bridge", fields: { kind: "d", due: "2026-12-24" } });

@@ -16,6 +16,7 @@ import { useReceipt } from "./signedreceipt.js";
 import { Chosen, Narrow } from "./inbox-tools.js";
 import { TransferLink } from "./transferlink.js";
 import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
+import { usePlace } from "./place.js";
 import { Received } from "./received.js";
 import "./shell.js";
 
@@ -51,13 +52,22 @@ function useTransfers(where, search, filter, order) {
   return { found, setFound, load };
 }
 
+/**
+ * The transfer that the page was opened for, when the list does not have it: it is older, or of the other box.
+ * @param {string} uid @param {{transfers: TransferAPI["Transfer"][]} | null} found
+ */
+function useLinked(uid, found) {
+  const [first] = useState(uid);
+  const wanted = Boolean(uid && uid === first && found && !found.transfers.some((t) => t.uid === uid));
+  const [known, setKnown] = useState(/** @type {TransferAPI["Transfer"] | null} */ (null));
+  const load = useAction(async () => setKnown((await own("GET", `${transfer}/transfers/${encodeURIComponent(uid)}`)).body));
+  useEffect(() => { if (wanted && known?.uid !== uid) load.run(); }, [wanted, uid]);
+  return { transfer: wanted && known?.uid === uid ? known : null, error: wanted ? load.error : null };
+}
+
 function Inbox() {
-  const [where, setWhere] = useState("received");
-  const [search, setSearch] = useState("");
-  const [open, setOpen] = useState("");
+  const [{ open, box: where, q: search, filter, order }, go] = usePlace("/inbox", { box: "received", q: "", filter: "", order: "newest" });
   const [news, setNews] = useState(0);
-  const [filter, setFilter] = useState("");
-  const [order, setOrder] = useState("newest");
   const [chosen, setChosen] = useState(/** @type {string[] | null} */ (null));
   const { found, setFound, load } = useTransfers(where, search, filter, order);
   useEffect(() => {
@@ -73,18 +83,16 @@ function Inbox() {
       again();
     }, again);
   }, []);
-  const turn = (name) => {
-    setFound(null);
-    setOpen("");
-    setChosen(null);
-    setFilter("");
-    setWhere(name);
-  };
-  const narrow = (set) => (value) => {
+  const shown = useRef(`${where} ${filter} ${order}`);
+  useEffect(() => { // also by Back
+    if (shown.current === `${where} ${filter} ${order}`) return;
+    shown.current = `${where} ${filter} ${order}`;
     setFound(null);
     setChosen(null);
-    set(value);
-  };
+  }, [where, filter, order]);
+  const turn = (name) => go({ box: name, open: "", filter: "" });
+  const narrow = (name) => (value) => go({ [name]: value });
+  const linked = useLinked(open, found);
   const toggle = (uid) => setChosen((before) => (before ?? []).includes(uid) ? (before ?? []).filter((u) => u !== uid)
     : [...before ?? [], uid]);
   const change = (uid, next) => setFound((before) => before
@@ -93,7 +101,7 @@ function Inbox() {
   const some = useRef(false); // there was something to narrow
   if (found?.transfers.length || found?.next) some.current = true;
   const row = (t) => html`<${Entry} key=${t.uid} transfer=${t} sent=${sent} open=${open === t.uid}
-    picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => setOpen(open === t.uid ? "" : t.uid)}
+    picked=${chosen?.includes(t.uid)} onPick=${chosen && (() => toggle(t.uid))} onOpen=${() => go({ open: open === t.uid ? "" : t.uid })}
       onChange=${(next) => change(t.uid, next)} />`;
   return html`
     <div class="row between head"><h1>${T("Transfers")}</h1><a class="button primary" href="/send"><${Icon} name="upload" />
@@ -103,16 +111,18 @@ function Inbox() {
     <div class="row between bar">
       <${Tabs} where=${where} onTurn=${turn} />
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
-        <input type="search" placeholder=${T("Search")} value=${search} onInput=${(e) => setSearch(e.target.value)} /></label>
+        <input type="search" placeholder=${T("Search")} value=${search}
+          onInput=${(e) => go({ q: e.target.value }, true)} /></label>
     </div>
-    ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow(setFilter)}
-      onOrder=${narrow(setOrder)}
+    ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow("filter")}
+      onOrder=${narrow("order")}
       onChoose=${() => setChosen(chosen ? null : [])} />`}
     ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))}
       onDone=${() => setChosen(null)}
       onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid,
         sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
-    <${Problem} error=${load.error} />
+    <${Problem} error=${load.error ?? linked.error} />
+    ${linked.transfer && html`<ul class="list transfers">${row(linked.transfer)}</ul>`}
     <div key=${String(some.current)} id="transfers" role="tabpanel" aria-labelledby=${`tab-${where}`} aria-busy=${String(load.busy)}>
       ${!found && !load.error && html`<${Waiting} />`}
       ${found?.transfers.length === 0 && !(found.next && load.busy)
