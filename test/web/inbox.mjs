@@ -157,7 +157,7 @@ export async function inboxTests() {
     const { link } = await mail(carl.email, "/t/");
     const p = await page(await visitor(), new URL(link).pathname);
     await p.getByRole("heading", { name: "Pictures" }).waitFor();
-    await p.getByText("6 days left").waitFor();
+    await p.getByText("7 days left").waitFor();
     await p.locator(".thumbnail img").waitFor();
     equal(await p.locator(".thumbnail").count(), 1, "thumbnails");
     await p.getByRole("button", { name: "Show plan.pdf" }).click();

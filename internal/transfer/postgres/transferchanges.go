@@ -73,6 +73,6 @@ func (s *Store) AddMetadata(ctx context.Context, r id.Reservation, bytes int64) 
 	return database.One[TextCharge](ctx, s.q, "count texts", transfer.ErrNotFound, `
 		UPDATE transfer.reservations r SET metadata = greatest(r.metadata + $2, 0)
 		FROM (SELECT uid, metadata FROM transfer.reservations WHERE uid = $1) old WHERE r.uid = old.uid
-		RETURNING r.uid AS reservation, r.creator, '' AS client, r.owner, r.organization, r.limits_organization, -1 AS upload_limit,
-			-1 AS organization_limit, -1 AS storage_limit, r.metadata - old.metadata AS bytes, r.created_at`, r, bytes)
+		RETURNING r.uid AS reservation, r.creator, '' AS client, r.owner, r.request, r.organization, r.limits_organization,
+			-1 AS upload_limit, -1 AS organization_limit, -1 AS storage_limit, r.metadata - old.metadata AS bytes, r.created_at`, r, bytes)
 }

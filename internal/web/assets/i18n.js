@@ -74,10 +74,10 @@ export function duration(seconds, unitDisplay = "long") {
   return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay }).format(Math.ceil(s / length));
 }
 
-/** Formats the time until a moment of the API, rounded down. @param {string} stamp */
+/** Formats the time until a moment of the API, rounded down; a day that began in the last hour counts. @param {string} stamp */
 export function left(stamp) {
   const seconds = Math.max(0, (Date.parse(stamp) - Date.now()) / 1000), length = seconds >= 172_800 ? 86_400 : seconds >= 3600 ? 3600 : 60;
-  return duration(Math.max(60, Math.floor(seconds / length) * length));
+  return duration(Math.max(60, Math.floor((seconds + (length === 86_400 ? 3600 : 0)) / length) * length));
 }
 
 const short = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
