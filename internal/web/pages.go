@@ -71,6 +71,11 @@ var publicEntries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("Send files of any size through this link. You don’t need an account.")
 		}},
+	{pattern: "/q/{key}", script: "requested", styles: []string{"requests.css"},
+		title: func(p i18n.Printer) string { return p.T("Hand in documents") },
+		lead: func(p i18n.Printer) string {
+			return p.T("Someone asks you for documents through this link. You don’t need an account.")
+		}},
 	{pattern: "/g/{key}", script: "group",
 		title: func(p i18n.Printer) string { return p.T("Send files to a group") },
 		lead: func(p i18n.Printer) string {

@@ -62,7 +62,7 @@ func ask(t *testing.T, h http.Handler, method, path string, header ...string) an
 
 // contractPaths is the table of contract 8.
 var contractPaths = []string{
-	"/", "/m/demo", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc",
+	"/", "/m/demo", "/q/abc", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc",
 	"/invitation/abc",
 	"/inbox", "/send", "/mailbox", "/account", "/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml",
 	"/api/admin-v1.yaml",

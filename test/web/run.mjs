@@ -24,6 +24,7 @@ import { passkeyTests } from "./passkeys.mjs";
 import { webhookTests } from "./webhooks.mjs";
 import { consoleTests } from "./console.mjs";
 import { organizationTests } from "./organization.mjs";
+import { requestTests } from "./requests.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -49,4 +50,5 @@ await tokenTests();
 await webhookTests();
 await consoleTests();
 await organizationTests();
+await requestTests();
 await finish();

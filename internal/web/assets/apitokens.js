@@ -15,6 +15,8 @@ const scopes = () => [
   ["organization:read", T("See the organization, its members and its activity")],
   ["organization:manage", T("Change the organization, its members and invitations")],
   ["webhooks", T("Use webhooks")],
+  ["requests:read", T("See requests and what was handed in")],
+  ["requests:manage", T("Make and change requests")],
 ];
 
 const lifetimes = [30, 90, 180, 365]; // days

@@ -21,7 +21,8 @@ const volumeUsedUp = [
 ];
 
 /**
- * @typedef {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number}} Reservation
+ * `item`: of a request, which the files are for.
+ * @typedef {{uid: string, token: string, maxFiles: number, maxFileSizeMb: number, item?: string}} Reservation
  */
 
 /**
@@ -54,6 +55,7 @@ export class Upload {
     /** @type {WakeLockSentinel | undefined} */
     this.lock = undefined;
     this.attaching = false;
+    this.item = reservation.item ?? "";
     this.url = /** @type {const} */ (`${transfer}/reservations/${this.uid}/objects`);
     this.backOff = new BackOff();
   }
@@ -77,7 +79,7 @@ export class Upload {
       }
       if (there?.state === "failed") this.remove(there);
       const item = {
-        clientId: `f${this.next++}-${Date.now().toString(36)}`, name, size: file.size, modified: file.lastModified, file, handle,
+        clientId: `f${this.next++}-${Date.now().toString(36)}${this.item.slice(-6)}`, name, size: file.size, modified: file.lastModified, file, handle,
         held: 0, flying: 0, state: "waiting", problem: "", attached: false,
       };
       known.set(name, item);
@@ -221,7 +223,7 @@ export class Upload {
   async createObjects(batch) {
     try {
       const objects = batch.map(({ clientId, name, size }) => ({ clientId, name, intendedSize: size }));
-      await this.patiently(() => call("POST", this.url, { token: this.token, json: { objects } }), () => !this.over);
+      await this.patiently(() => call("POST", this.item ? `${this.url}?item=${this.item}` : this.url, { token: this.token, json: { objects } }), () => !this.over);
       for (const item of batch) {
         item.attached = true;
         if (item.state === "removed") this.call("DELETE", item).catch(() => {});
