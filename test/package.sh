@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the .deb in a Debian of its own (mmdebstrap and chroot, so that this machine stays as it is): installs a former version, which is
-# the binary of a former commit in today's package, starts it by the command line of the systemd unit, makes a person, upgrades, starts
+# today's with another number, starts it by the command line of the systemd unit, makes a person, upgrades, starts
 # again, removes and purges. Checks the package with lintian and the unit with systemd-analyze.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
@@ -8,8 +8,7 @@ cd "$root"
 need mmdebstrap mmdebstrap
 need lintian lintian
 need systemd-analyze systemd
-former=$(former_commit)
-readonly former debian=$work/debian
+readonly debian=$work/debian
 arch=$(dpkg --print-architecture)
 
 echo "making the package"
@@ -18,7 +17,6 @@ git clone -q "$root" "$work/clone"
   { tail -n 20 "$work/release.log" >&2; fail "make release"; }
 new=$(find "$work/clone/dist" -name 'consign_*.deb')
 client=$(find "$work/clone/dist" -name 'consign-client_*.deb')
-git -C "$work/clone" checkout -q "$former"
 (cd "$work/clone" && go build -trimpath -ldflags "-s -w -X main.version=0.9.0" -o "$work/consign-former" ./cmd/consign)
 dpkg-deb -R "$new" "$work/former"
 install -m 0755 "$work/consign-former" "$work/former/usr/bin/consign"
@@ -47,10 +45,9 @@ start_service() { # as systemd would: user, environment and command of the unit
   (
     set -a
     eval "$(sed -n 's/^Environment=//p' "$unit")"
-    . "$debian$(sed -n 's/^EnvironmentFile=//p' "$unit")"
     set +a
     # shellcheck disable=SC2086 # the command of a unit is split into words
-    exec chroot --userspec="$user:$user" "$debian" $command
+    exec chroot --userspec="$user:$user" "$debian" $command --env-file "$(sed -n 's/^EnvironmentFile=//p' "$unit")"
   ) >>"$work/service.log" 2>&1 &
   service_pid=$!
   for _ in $(seq 300); do
@@ -80,6 +77,8 @@ cat >>"$debian/etc/consign/consign.env" <<ENV
 CONSIGN_PUBLIC_URL=http://localhost:$port
 CONSIGN_LISTEN=127.0.0.1:$port
 CONSIGN_ADMIN_LISTEN=127.0.0.1:$(free_port)
+CONSIGN_MAIL_FROM=Consign <noreply@example.com>
+CONSIGN_PRODUCT_NAME=Files & more; it's ours
 ENV
 start_service
 inside consign-admin person create --name Ada ada@example.com >/dev/null

@@ -133,7 +133,9 @@ func (c command) usage() string {
 
 // usage returns the help text of consign: all commands.
 func usage() string {
-	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n\nThe server and its operators:\n"
+	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n\n" + envFileFlag + " FILE gives any of these the settings of a file, " +
+		"as systemd reads it (EnvironmentFile=).\nCommands read " + config.EnvFile +
+		" when the environment has no setting.\n\nThe server and its operators:\n"
 	for _, c := range commands() {
 		help, _, _ := strings.Cut(c.help, "\n")
 		text += fmt.Sprintf("\n  %-11s %s", c.name, help)
@@ -152,14 +154,21 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if len(args) == 0 {
 		return usageError(usage())
 	}
-	name, rest := args[0], args[1:]
 	client := clientProgram(environ, stdout, stderr)
-	if own := client.Names(); slices.Contains(own, name) || name == "help" && len(rest) > 0 && slices.Contains(own, rest[0]) {
+	if own := client.Names(); slices.Contains(own, args[0]) || args[0] == "help" && len(args) > 1 && slices.Contains(own, args[1]) {
 		if err := client.Run(ctx, args); err != nil {
 			return clientError{err}
 		}
 		return nil
 	}
+	args, environ, err := withEnvFile(args, environ, config.EnvFile)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		return usageError(usage())
+	}
+	name, rest := args[0], args[1:]
 	if name == "help" && len(rest) > 0 {
 		name, rest = rest[0], []string{"--help"}
 	}
@@ -177,7 +186,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		_, err := fmt.Fprintln(stdout, c.usage())
 		return err
 	}
-	err := c.run(ctx, environment{environ: environ, stdout: stdout, stderr: stderr}, rest)
+	err = c.run(ctx, environment{environ: environ, stdout: stdout, stderr: stderr}, rest)
 	if wrong := usageError(""); errors.As(err, &wrong) {
 		return usageError(string(wrong) + "\n" + c.usage())
 	}

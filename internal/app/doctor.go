@@ -119,13 +119,14 @@ func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOpt
 	}
 	d := doctor.Options{
 		PublicURL: c.PublicURL, RequireHTTPS: c.RequireHTTPS, OwnTLS: c.TLSCert != "", TrustedProxies: c.TrustedProxies,
-		AdminListen: c.AdminListen, Uploads: c.Uploads,
+		AdminListen: c.AdminListen, Uploads: c.Uploads, Fingerprint: c.Fingerprint(),
 		PreviousKey: len(c.SecretKeyPrevious) > 0, Database: db, OwnDatabase: c.DatabaseURL == "", MaxConnections: c.DatabaseMaxConnections,
 		Examine:   o.Examine,
 		ListenURL: c.ListenDatabaseURL, DataDir: c.DataDir, KMS: kms.Parse(c.KMSCommand), RedisURL: c.RedisURL,
 		Floor: floor.Options{Bytes: c.StorageFloor.Bytes, Percent: c.StorageFloor.Percent, Measure: o.Space},
 		Now:   o.Now, Roots: o.Roots, Resolver: o.Resolver, OpenFiles: o.OpenFiles, Secrets: secretsOf(c),
 	}
+	_, d.OwnSettings = c.Marks(func(string, string) string { return "" })
 	if d.ListenURL == "" {
 		d.ListenURL = databaseURL
 	}
@@ -167,7 +168,7 @@ func doctorKeys(c config.Config, db *database.DB, d *doctor.Options) error {
 	if err != nil {
 		return fmt.Errorf("CONSIGN_SECRET_KEY: %w", err)
 	}
-	d.Sealer = sealer
+	d.Sealer, d.Settings = sealer, markedSettings(c, sealer)
 	if db != nil {
 		d.SealedKeys = token.NewKeyRing(db, sealer, token.KeyPolicy{}, d.Now, slog.New(slog.DiscardHandler)).Shut
 	}
@@ -200,6 +201,12 @@ func doctorServices(c config.Config, d *doctor.Options) (err error) {
 	}
 	bucket.SpoolDir, d.Bucket = filepath.Join(c.DataDir, "spool"), &bucket
 	return nil
+}
+
+// markedSettings returns the marks of all settings, as in probe.Answer.
+func markedSettings(c config.Config, sealer *seal.Sealer) map[string]string {
+	marks, _ := c.Marks(func(name, value string) string { return probe.Mark(sealer, name, value) })
+	return marks
 }
 
 // secretsOf returns the secrets in the settings, which no finding may contain.

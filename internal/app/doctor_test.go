@@ -143,7 +143,7 @@ func TestDoctorHealthy(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"public-url.ok", "tls.ok", "proxies.ok", "proxy.ok", "migrations.ok", "listen.ok", "organization.ok",
-		"data.ok", "smtp.ok", "mail-dns.ok", "clock.ok", "files.ok", "secret-key.backup"} {
+		"settings.ok", "data.ok", "smtp.ok", "mail-dns.ok", "clock.ok", "files.ok", "secret-key.backup"} {
 		if _, ok := found[id]; !ok {
 			t.Errorf("no finding %s", id)
 		}
@@ -233,6 +233,10 @@ func TestDoctorSettings(t *testing.T) {
 		{"public-url.redirect", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.PublicURL = stranger(t, http.StatusMovedPermanently)
 		}},
+		{"settings.differ", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.StorageURL += "2" // a command that reads the settings by other rules than the service
+		}},
+		{"settings.replica", doctor.Hint, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.Uploads++ }},
 		{"tls.none", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) { c.PublicURL = stranger(t, http.StatusOK) }},
 		{"proxies.wide", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}

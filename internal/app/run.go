@@ -142,7 +142,8 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 		return errors.Join(fmt.Errorf("listen for administration (CONSIGN_ADMIN_LISTEN): %w", err), listener.Close())
 	}
 	a.ready.Store(true)
-	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version)
+	a.log.Info("ready", "url", a.config.PublicURL.String(), "listen", listener.Addr().String(), "version", a.options.Version,
+		"config", a.config.Fingerprint())
 	a.greet(ctx) // before the first request, so that both do not need a connection
 	failed := make(chan error, 2)
 	go func() { failed <- admin.Serve(adminListener) }()

@@ -27,17 +27,18 @@ const (
 //   - min, max: bounds of a number or duration
 //   - secret: the value is masked
 //   - group: starts a section of the reference
+//   - own: replicas may differ in it
 //   - doc: the description
 type Config struct {
 	Constants
 	given map[string]bool // names of the variables that the environment has
 
 	PublicURL      *url.URL       `group:"What people set first" env:"PUBLIC_URL" default:"http://localhost:8080" doc:"Public address of this server: scheme, host and port of the links in mails. Its host is the free organization's hostname."`
-	Listen         string         `env:"LISTEN" default:":8080" doc:"Address of the public listener."`
+	Listen         string         `env:"LISTEN" own:"true" default:":8080" doc:"Address of the public listener."`
 	TrustedProxies []netip.Prefix `env:"TRUSTED_PROXIES" doc:"Addresses and CIDRs of proxies whose X-Forwarded headers are trusted."`
-	TLSCert        string         `env:"TLS_CERT" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
-	TLSKey         string         `env:"TLS_KEY" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
-	DataDir        string         `env:"DATA_DIR" default:"./var" doc:"Directory of all files that the server writes."`
+	TLSCert        string         `env:"TLS_CERT" own:"true" doc:"Certificate chain file (PEM). The server then terminates TLS itself. Needs CONSIGN_TLS_KEY."`
+	TLSKey         string         `env:"TLS_KEY" own:"true" doc:"Private key file (PEM) of CONSIGN_TLS_CERT."`
+	DataDir        string         `env:"DATA_DIR" own:"true" default:"./var" doc:"Directory of all files that the server writes."`
 	DatabaseURL    string         `env:"DATABASE_URL" otherwise:"a private Postgres cluster in CONSIGN_DATA_DIR" doc:"Postgres database, as postgres://user:password@host/name."`
 	SecretKey      []byte         `env:"SECRET_KEY" secret:"true" otherwise:"made once in CONSIGN_DATA_DIR" doc:"32 bytes in base64. All keys at rest are derived from it. Required with CONSIGN_DATABASE_URL."`
 	StorageURL     string         `env:"STORAGE_URL" otherwise:"file://CONSIGN_DATA_DIR/objects" doc:"Storage of file bytes: file:///directory, or s3://KEY:SECRET@bucket/prefix?endpoint=URL&region=NAME. Only the bucket is required. Without key and secret, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or the role of the machine are used."`
@@ -46,27 +47,27 @@ type Config struct {
 	MailFrom       string         `env:"MAIL_FROM" otherwise:"CONSIGN_PRODUCT_NAME, noreply at the host of CONSIGN_PUBLIC_URL" doc:"Sender of all mails, as Name <address>."`
 	ProductName    string         `env:"PRODUCT_NAME" default:"Consign" doc:"Name of the service in pages, mails, documents and authenticator apps."`
 	SupportContact string         `env:"SUPPORT_CONTACT" doc:"Mail address or URL for support."`
-	OIDCClients    string         `env:"OIDC_CLIENTS" doc:"JSON file with the external identity providers."`
+	OIDCClients    string         `env:"OIDC_CLIENTS" own:"true" doc:"JSON file with the external identity providers."`
 
-	AdminListen     string        `group:"Serving" env:"ADMIN_LISTEN" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
+	AdminListen     string        `group:"Serving" env:"ADMIN_LISTEN" own:"true" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
 	AdminConsole    string        `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
 	RequireHTTPS    bool          `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
 	HSTSSubdomains  bool          `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
 	CORSOrigins     []string      `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
 	RedirectOrigins []string      `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
-	ShutdownDelay   time.Duration `env:"SHUTDOWN_DELAY" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
+	ShutdownDelay   time.Duration `env:"SHUTDOWN_DELAY" own:"true" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
 	LegacyAPI       bool          `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
-	Pprof           bool          `env:"PPROF" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
-	LogFormat       string        `env:"LOG_FORMAT" default:"json" oneof:"json,text" doc:"Format of log lines."`
-	LogLevel        string        `env:"LOG_LEVEL" default:"info" oneof:"debug,info,warn,error" doc:"Lowest level that is logged."`
+	Pprof           bool          `env:"PPROF" own:"true" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
+	LogFormat       string        `env:"LOG_FORMAT" own:"true" default:"json" oneof:"json,text" doc:"Format of log lines."`
+	LogLevel        string        `env:"LOG_LEVEL" own:"true" default:"info" oneof:"debug,info,warn,error" doc:"Lowest level that is logged."`
 
 	ListenDatabaseURL      string `group:"Database and storage" env:"LISTEN_DATABASE_URL" otherwise:"CONSIGN_DATABASE_URL" doc:"Direct URL of the same database for LISTEN. Set it when CONSIGN_DATABASE_URL goes through a connection pooler."`
-	DatabaseMaxConnections int    `env:"DATABASE_MAX_CONNECTIONS" default:"16" min:"4" max:"1000" doc:"Maximum number of connections to Postgres, without the one for LISTEN."`
+	DatabaseMaxConnections int    `env:"DATABASE_MAX_CONNECTIONS" own:"true" default:"16" min:"4" max:"1000" doc:"Maximum number of connections to Postgres, without the one for LISTEN."`
 	SecretKeyPrevious      []byte `env:"SECRET_KEY_PREVIOUS" secret:"true" doc:"The previous CONSIGN_SECRET_KEY. Keep it until everything made with it has expired."`
 	StorageEncryption      bool   `env:"STORAGE_ENCRYPTION" otherwise:"on for s3://, off for file://" doc:"Encrypts new files before they are stored, each with a key of its own in the database. Files that are stored already stay as they are; consign storage encrypt encrypts them. All replicas need the same value."`
-	KMSCommand             string `env:"KMS_COMMAND" doc:"Program and arguments, separated by spaces, that wraps the key of the keys of files: it is called with one more argument, wrap or unwrap, and reads and writes base64. It runs when a server starts. Without it, the keys of files are sealed by CONSIGN_SECRET_KEY."`
+	KMSCommand             string `env:"KMS_COMMAND" own:"true" doc:"Program and arguments, separated by spaces, that wraps the key of the keys of files: it is called with one more argument, wrap or unwrap, and reads and writes base64. It runs when a server starts. Without it, the keys of files are sealed by CONSIGN_SECRET_KEY."`
 	S3DirectDownloads      bool   `env:"S3_DIRECT_DOWNLOADS" default:"off" doc:"Answers a download of a file by a program with a redirect to the bucket, at a URL that is valid for a minute. The bucket's address must be reachable for clients. Browsers, one-time keys, ranges, archives, encrypted files (CONSIGN_STORAGE_ENCRYPTION), and transfers whose downloads are limited are served by this server as before."`
-	StorageFloor           Floor  `env:"STORAGE_FLOOR" default:"2GiB,5%" doc:"Free space below which uploads are refused, so that the database and sign-in keep working. A size (500MB, 2GiB), a share of the volume (5%), or the lesser of both. 0 turns it off. It applies to the volume of CONSIGN_STORAGE_URL or, with a bucket, to that of the spooled parts in CONSIGN_DATA_DIR."`
+	StorageFloor           Floor  `env:"STORAGE_FLOOR" own:"true" default:"2GiB,5%" doc:"Free space below which uploads are refused, so that the database and sign-in keep working. A size (500MB, 2GiB), a share of the volume (5%), or the lesser of both. 0 turns it off. It applies to the volume of CONSIGN_STORAGE_URL or, with a bucket, to that of the spooled parts in CONSIGN_DATA_DIR."`
 
 	ProductURL      string `group:"Names" env:"PRODUCT_URL" otherwise:"CONSIGN_PUBLIC_URL" doc:"Home page of the service."`
 	ProviderName    string `env:"PROVIDER_NAME" otherwise:"CONSIGN_PRODUCT_NAME" doc:"Name of the operator, in the environment and in documents."`
@@ -111,7 +112,7 @@ type Config struct {
 	StrangerOrganizationUnconfirmedGB int `env:"STRANGER_ORGANIZATION_UNCONFIRMED_GB" default:"500" min:"0" max:"1000000" doc:"The same for bytes in open reservations, in GB."`
 	StrangerMailsDay                  int `env:"STRANGER_MAILS_PER_DAY" default:"50" min:"1" max:"100000" doc:"Mails a day (UTC) to the owner of a mailbox about deliveries of strangers. Later ones of the day are in the inbox only."`
 
-	Uploads            int    `group:"Load" env:"UPLOADS" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
+	Uploads            int    `group:"Load" env:"UPLOADS" own:"true" default:"1024" min:"1" max:"1000000" doc:"Parallel uploads of a replica; below its limit of open files."`
 	NetworkUploads     int    `env:"NETWORK_UPLOADS" default:"64" min:"1" max:"1000000" doc:"Parallel uploads of one client network on a replica."`
 	ReservationUploads int    `env:"RESERVATION_UPLOADS" default:"16" min:"1" max:"1000000" doc:"Parallel uploads to one reservation on a replica."`
 	RateLimit          bool   `env:"RATE_LIMIT" default:"on" doc:"off: for load tests. The buckets that only bound the load of one client are off; those against guesses, and against mails and new transfers to others, stay."`
@@ -125,7 +126,7 @@ type Config struct {
 	ScannerURL     string        `group:"Inspection" env:"SCANNER_URL" doc:"Malware scanner that reads every delivered file: clamd://host:3310, clamd:///path/of/socket or icap://host:1344/service. Empty: nothing is inspected and nothing is held."`
 	ScannerLimitMB int           `env:"SCANNER_LIMIT_MB" default:"100" min:"1" max:"100000000" doc:"MB of a file that are sent to the scanner. A larger file is partly read, never clean. At most what the engine reads: StreamMaxLength and MaxFileSize of clamd.conf (100 MiB by default), which never reads 2 GiB or more."`
 	ScannerTimeout time.Duration `env:"SCANNER_TIMEOUT" default:"3m" min:"1s" doc:"Time for the scanner's answer after the last byte. Longer than MaxScanTime of clamd.conf (2 minutes by default)."`
-	ScannerStreams int           `env:"SCANNER_STREAMS" default:"4" min:"1" max:"64" doc:"Files that a replica sends to the scanner at a time; at most MaxThreads of clamd.conf (10 by default)."`
+	ScannerStreams int           `env:"SCANNER_STREAMS" own:"true" default:"4" min:"1" max:"64" doc:"Files that a replica sends to the scanner at a time; at most MaxThreads of clamd.conf (10 by default)."`
 
 	LogWitnesses []string `group:"Receipts and webhooks" env:"LOG_WITNESSES" doc:"Witnesses that cosign the log of receipts (C2SP tlog-witness), each as KEY URL, separated by commas: the key as name+hash+base64 and the address before /add-checkpoint."`
 	TSAURL       string   `env:"TSA_URL" doc:"Time stamp service (RFC 3161) that stamps the log of receipts. Nothing waits for it."`

@@ -3,6 +3,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"iter"
@@ -89,7 +91,7 @@ func (c *Config) fields() iter.Seq2[reflect.StructField, reflect.Value] {
 }
 
 // Print writes the effective settings as lines NAME=value, under the headings of the reference. It masks secrets and the
-// passwords in URLs.
+// passwords in URLs. The fingerprint comes last.
 func (c Config) Print(w io.Writer) error {
 	var b strings.Builder
 	for field, value := range c.fields() {
@@ -101,6 +103,7 @@ func (c Config) Print(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s%s=%s\n", Prefix, field.Tag.Get("env"), shown(field, value))
 	}
+	fmt.Fprintf(&b, "\n# fingerprint %s\n", c.Fingerprint())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -115,6 +118,28 @@ func shown(field reflect.StructField, value reflect.Value) string {
 		return maskURL(text)
 	}
 	return text
+}
+
+// Fingerprint returns 12 characters that are equal for equal settings. Secrets, and passwords in URLs, are not part of it.
+func (c Config) Fingerprint() string {
+	sum := sha256.New()
+	for field, value := range c.fields() {
+		if field.Tag.Get("secret") == "" {
+			fmt.Fprintf(sum, "%s=%s\n", field.Tag.Get("env"), shown(field, value))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// Marks returns a mark of each setting, secrets included, by name. Two configurations with the same mark function have the same mark
+// where they have the same value. own are the names of the settings in which replicas may differ.
+func (c Config) Marks(mark func(name, value string) string) (marks map[string]string, own map[string]bool) {
+	marks, own = map[string]string{}, map[string]bool{}
+	for field, value := range c.fields() {
+		name := Prefix + field.Tag.Get("env")
+		marks[name], own[name] = mark(name, format(value.Interface())), field.Tag.Get("own") != ""
+	}
+	return marks, own
 }
 
 // Effective is a setting with its value.

@@ -67,6 +67,10 @@ type Options struct {
 	AdminListen    string
 	Uploads        int // parallel uploads of a replica
 
+	Fingerprint string            // of the settings without secrets
+	Settings    map[string]string // their marks, as in probe.Answer
+	OwnSettings map[string]bool   // the names of those in which replicas may differ
+
 	Sealer      *seal.Sealer
 	SecretFile  string // the file with the secret key; empty: it is a setting
 	PreviousKey bool   // CONSIGN_SECRET_KEY_PREVIOUS is set
@@ -121,6 +125,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"public-url", 20 * time.Second, false, (*run).publicURL},
+		{"settings", 20 * time.Second, false, (*run).settings},
 		{"tls", 10 * time.Second, false, (*run).tls},
 		{"proxies", time.Second, false, (*run).proxies},
 		{"proxy", 40 * time.Second, false, (*run).proxy},

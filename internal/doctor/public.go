@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +120,40 @@ func (r *run) publicURL(context.Context) []Finding {
 			"The public URL is %s, which only this machine can open.", u)
 	}
 	return fine("public-url", "%s leads to this installation.", u)
+}
+
+// settings: this program and the server that answers have the same settings. A command with others checks what nobody uses.
+func (r *run) settings(context.Context) []Finding {
+	a := r.asked()
+	if !a.known || len(a.answer.Settings) == 0 {
+		return found("settings.skipped", Hint, "See the check public-url.",
+			"These settings have the fingerprint %s. Whether the server has the same is not known, because it does not answer.", r.Fingerprint)
+	}
+	var shared, own []string
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
+		switch {
+		case a.answer.Settings[name] == r.Settings[name]:
+		case r.OwnSettings[name]:
+			own = append(own, name)
+		default:
+			shared = append(shared, name)
+		}
+	}
+	var all []Finding
+	if len(shared) > 0 {
+		all = found("settings.differ", Error,
+			"Restart the server if you changed them. Run commands by consign-admin, or with --env-file and the file of the service.",
+			"The server that answers at the public URL has other values of %s than this program: what is checked here is not what the server uses.",
+			strings.Join(shared, ", "))
+	}
+	if len(own) > 0 {
+		all = append(all, found("settings.replica", Hint, "Nothing, if another replica answered.",
+			"The server that answers at the public URL has other values of %s than this program.", strings.Join(own, ", "))...)
+	}
+	if len(all) == 0 {
+		return fine("settings", "The server has the same settings as this program: fingerprint %s.", r.Fingerprint)
+	}
+	return all
 }
 
 // certificateTrouble reports whether a connection failed because of the server's certificate.

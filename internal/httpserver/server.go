@@ -51,6 +51,7 @@ type Options struct {
 	Idempotency      *idempotency.Store // answers of requests with Idempotency-Key; nil: the header is ignored
 	Maintenance      func() bool        // whether consign maintenance is on
 	Console          Console            // where the routes and pages of operators exist
+	Settings         map[string]string  // marks of the settings (package probe), for consign doctor
 	Stopping         func() bool        // whether the server is shutting down: answers then close their connections
 	Observe          func(Finished)     // is called for each finished request except health checks
 	Now              func() time.Time
@@ -78,6 +79,7 @@ type Server struct {
 	stopping     func() bool
 	observe      func(Finished)
 	sealer       *seal.Sealer
+	settings     map[string]string
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -95,7 +97,7 @@ func New(o Options) *Server {
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
 		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, console: o.Console,
 		stopping: o.Stopping, observe: o.Observe,
-		sealer: o.Sealer, now: o.Now, log: o.Log, idempotency: o.Idempotency,
+		sealer: o.Sealer, settings: o.Settings, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},

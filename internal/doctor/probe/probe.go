@@ -39,6 +39,8 @@ type Answer struct {
 	Received       int64     `json:"received"`  // bytes of the body
 	OpenFiles      uint64    `json:"openFiles"` // limit of the server's process; 0: unknown
 	Time           time.Time `json:"time"`
+	// Settings has a mark of each setting of the server by name: MACs under the secret key, so that they show to nobody else what is set.
+	Settings map[string]string `json:"settings"`
 }
 
 // Question returns a new question.
@@ -72,6 +74,11 @@ func Proof(s *seal.Sealer, question string) string {
 func Proves(s *seal.Sealer, question, proof string) bool {
 	mac, err := base64.RawURLEncoding.DecodeString(proof)
 	return err == nil && s.CheckMAC(mac, "doctor answer", []byte(question))
+}
+
+// Mark returns what stands for the value of a setting in Answer.Settings.
+func Mark(s *seal.Sealer, name, value string) string {
+	return encode(s.MAC("doctor setting", []byte(name), []byte(value))[:9])
 }
 
 func encode(mac []byte) string { return base64.RawURLEncoding.EncodeToString(mac) }
