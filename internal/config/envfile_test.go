@@ -1,3 +1,5 @@
+// Tests of the parser of environment files, beside that of systemd, and of the fingerprint.
+
 package config
 
 import (
