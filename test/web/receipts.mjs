@@ -54,6 +54,10 @@ export async function receiptTests() {
     await q.setInputFiles("[data-test=files]", [changed]);
     await q.locator("[data-verdict=changed]").getByText("0 of 1 file is unchanged").waitFor();
     await q.locator("tr[data-state=changed]").getByText("Changed: not the file that was delivered").waitFor();
+    for (const width of [1440, 390, 320]) {
+      await q.setViewportSize({ width, height: 800 });
+      equal(await q.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `fits ${width} pixels`);
+    }
     await q.getByRole("button", { name: "Remove signed.bin" }).click();
     const other = await page(await visitor(), "/verify");
     await other.setInputFiles("[data-test=files]", [await pdf.path()].map((at) => { fs.copyFileSync(at, `${at}.pdf`); return `${at}.pdf`; }));
