@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -60,16 +61,38 @@ func (s *slots) releasePart(key partsOf, number int) {
 	}
 }
 
-// acquire counts an upload of ctx's client. It does not wait. The caller calls release once, unless acquire fails.
+// networkShare is the percentage of all uploads from which the parts of the networks around a client are made.
+const networkShare = 25
+
+// network is a network that counts an upload, with how many it may have.
+type network struct {
+	prefix netip.Prefix
+	most   int
+}
+
+// networksOf returns the client's network and those around it.
+func networksOf(ctx context.Context, l Limits) []network {
+	own := ratelimit.Network(ratelimit.ClientFrom(ctx))
+	if !own.IsValid() {
+		return nil
+	}
+	all := []network{{own, l.NetworkUploads}}
+	for _, wide := range ratelimit.Around(own, networkShare) {
+		all = append(all, network{wide.Network, max(l.NetworkUploads, l.Uploads*wide.Percent/100)})
+	}
+	return all
+}
+
+// acquire counts an upload of ctx's client and of the networks around it. It does not wait. The caller calls release once, unless acquire fails.
 // Errors: transfer.ErrUploads, transfer.ErrClientUploads, transfer.ErrReservationUploads.
 func (s *slots) acquire(ctx context.Context, r id.Reservation, l Limits) (release func(), err error) {
-	network := ratelimit.Network(ratelimit.ClientFrom(ctx))
+	networks := networksOf(ctx, l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.reservations[r] >= l.ReservationUploads:
 		return nil, transfer.ErrReservationUploads
-	case network.IsValid() && s.networks[network] >= l.NetworkUploads:
+	case slices.ContainsFunc(networks, func(n network) bool { return s.networks[n.prefix] >= n.most }):
 		return nil, transfer.ErrClientUploads
 	case s.all >= l.Uploads:
 		return nil, transfer.ErrUploads
@@ -79,18 +102,22 @@ func (s *slots) acquire(ctx context.Context, r id.Reservation, l Limits) (releas
 	}
 	s.all++
 	s.reservations[r]++
-	s.networks[network]++
-	return func() { s.release(r, network) }, nil
+	for _, n := range networks {
+		s.networks[n.prefix]++
+	}
+	return func() { s.release(r, networks) }, nil
 }
 
-func (s *slots) release(r id.Reservation, network netip.Prefix) {
+func (s *slots) release(r id.Reservation, networks []network) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all--
 	if s.reservations[r]--; s.reservations[r] == 0 {
 		delete(s.reservations, r)
 	}
-	if s.networks[network]--; s.networks[network] == 0 {
-		delete(s.networks, network)
+	for _, n := range networks {
+		if s.networks[n.prefix]--; s.networks[n.prefix] == 0 {
+			delete(s.networks, n.prefix)
+		}
 	}
 }

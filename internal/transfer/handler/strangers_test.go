@@ -60,7 +60,7 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 	for i := range 15 {
 		strangerAt(s, fmt.Sprintf("192.0.2.%d", i+1)).Post(public, nil).Want(http.StatusCreated)
 	}
-	full := strangerAt(s, "192.0.2.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
+	full := strangerAt(s, "198.51.100.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
 	if limit := full.Header.Get("X-RateLimit-Limit"); limit != "20" {
 		t.Errorf("the strangers' bucket has a capacity of %s", limit)
 	}
@@ -68,6 +68,34 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 		ann.Post(s.Transfer+"/reservations", nil).Want(http.StatusCreated)
 	}
 	ann.Post(s.Transfer+"/reservations", nil).WantError(transfer.ErrNewTransfers)
+}
+
+// TestAttackMailboxPrefix: somebody with a /48, and with all addresses of a /24, leaves a quarter of a mailbox's bucket to other networks.
+func TestAttackMailboxPrefix(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		format string
+		most   int
+	}{
+		"a home line": {"2001:db8:0:%x::1", 10}, "a site": {"2001:db8:0:%x00::1", 15}, "an IPv4 network": {"203.0.113.%d", 15},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _ := newMailbox(t, behindProxy()...)
+			made := 0
+			for i := range 40 {
+				if strangerAt(s, fmt.Sprintf(c.format, i+1)).Post(s.Transfer+"/public/mailbox/ann", nil).Status == http.StatusCreated {
+					made++
+				}
+			}
+			if made != c.most {
+				t.Errorf("the prefix took %d of 20", made)
+			}
+			for i := range 5 {
+				strangerAt(s, fmt.Sprintf("198.51.%d.7", i)).Post(s.Transfer+"/public/mailbox/ann", nil).Want(http.StatusCreated)
+			}
+		})
+	}
 }
 
 // TestUnusedReservationsReturnTheirToken: a stranger's reservation that is cancelled, or expires, without bytes does not count as

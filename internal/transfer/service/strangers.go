@@ -13,7 +13,8 @@ import (
 
 // The buckets of new transfers (contract 4.2). What an owner sends counts in newTransferBucket, which strangers cannot fill. What
 // strangers reserve at the owner's mailbox counts in strangersBucket, and in visitorBucket, which limits each client network to
-// StrangerLimits.NetworkShare percent of it.
+// StrangerLimits.NetworkShare percent of it. The networks around it share larger parts (ratelimit.Around), so that somebody with a whole
+// prefix leaves room for others.
 func newTransferBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
@@ -22,8 +23,8 @@ func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer-stranger", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
 
-func visitorBucket(l ratelimit.Limit, s transfer.StrangerLimits) ratelimit.Bucket {
-	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(s.NetworkShare), By: ratelimit.ByVisitor, Essential: true,
+func visitorBucket(l ratelimit.Limit, percent int) ratelimit.Bucket {
+	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(percent), By: ratelimit.ByVisitor, Essential: true,
 		Refusal: transfer.ErrClientTransfers}
 }
 
@@ -57,7 +58,11 @@ func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o 
 func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, client string) []ratelimit.Part {
 	parts := []ratelimit.Part{{Bucket: strangersBucket(l), Identifier: owner.String()}}
 	if client != "" {
-		parts = append([]ratelimit.Part{{Bucket: visitorBucket(l, s.strangers), Identifier: visitor(owner, client)}}, parts...)
+		own := []ratelimit.Part{{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: visitor(owner, client)}}
+		for _, wide := range ratelimit.Around(ratelimit.NetworkOf(client), s.strangers.NetworkShare) {
+			own = append(own, ratelimit.Part{Bucket: visitorBucket(l, wide.Percent), Identifier: visitor(owner, wide.Network.String())})
+		}
+		parts = append(own, parts...)
 	}
 	return parts
 }
