@@ -33,6 +33,7 @@ type verdict struct {
 	TimeStamp bool                     `json:"timeStamp"`               // there is one
 	StampedAt *time.Time               `json:"timeStampedAt,omitempty"` // its time, verified with --tsa-cert
 	Statement []transfer.StatementLine `json:"statement,omitempty"`
+	Margin    *int64                   `json:"marginMs,omitempty"` // of a hand-in: milliseconds before the due time, negative: after it
 	Files     []fileVerdict            `json:"files"`
 	Missing   []string                 `json:"missing,omitempty"` // objects of the receipt for which no file was given
 }
@@ -179,6 +180,10 @@ func judge(file []byte, paths []string, policy proof.Policy, roots *x509.CertPoo
 		v.Witnesses = append(v.Witnesses, c.Witness+" "+c.At.Format("2006-01-02T15:04:05Z"))
 	}
 	v.Statement = parsed.Lines
+	if margin, ok := parsed.Margin(); ok {
+		ms := margin.Milliseconds()
+		v.Margin = &ms
+	}
 	return v, v.compare(parsed.Objects, paths)
 }
 
@@ -226,6 +231,26 @@ func hashOf(r io.Reader) (sum string, size int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), size, err
 }
 
+// marginWords says how long before or after the due time something was handed in, with the two largest units.
+func marginWords(margin time.Duration) string {
+	side := "before the deadline."
+	if margin < 0 {
+		margin, side = -margin, "AFTER the deadline: it is late."
+	}
+	units := []struct {
+		name string
+		of   time.Duration
+	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond}}
+	var parts []string
+	for _, u := range units {
+		if n := margin / u.of; (n > 0 || u.name == "ms" && len(parts) == 0) && len(parts) < 2 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, u.name))
+			margin %= u.of
+		}
+	}
+	return strings.Join(parts, " ") + " " + side
+}
+
 // print writes the verdict in words.
 func (v verdict) print(w io.Writer) error {
 	var b strings.Builder
@@ -246,6 +271,9 @@ func (v verdict) print(w io.Writer) error {
 	} else {
 		for _, l := range v.Statement {
 			fmt.Fprintf(&b, "%-15s %s\n", l.Name, l.Value)
+		}
+		if v.Margin != nil {
+			fmt.Fprintf(&b, "\nHanded in %s\n", marginWords(time.Duration(*v.Margin)*time.Millisecond))
 		}
 		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size,
 			strings.Join(v.SignedBy, ", "))

@@ -56,7 +56,7 @@ func requestComplete(c *composer) {
 	c.out.Subject = c.F("Complete: %s", title)
 	if c.data.flag("ofOwner") {
 		c.say(c.F("“%s”: you have accepted every document of %s.", title, c.data.line("party")))
-		c.button(c.T("Open the request"))
+		c.inbox()
 	} else {
 		c.say(c.F("“%s”: %s has accepted every document. There is nothing left to do.", title, c.data.line("owner")))
 		c.button(c.T("View the request"))

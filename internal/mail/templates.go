@@ -121,7 +121,7 @@ const (
 	// RequestReturned names items that were returned: owner, title, answers ([]Answer: item and reason), [due], [refuses]; secret link.
 	RequestReturned = "request-returned"
 	// RequestComplete tells a party, or with ofOwner the owner, that everything is accepted: owner, party, title, [ofOwner], [attach: carries
-	// the signed receipt], [verify]; secret link, for the owner link.
+	// the signed receipt], [verify]; secret link, for the owner inbox.
 	RequestComplete = "request-complete"
 	// RequestLink brings the own link to somebody who asked for it at a public one: owner, title, [due], [refuses]; secret link.
 	RequestLink = "request-link"

@@ -33,6 +33,9 @@ const (
 const (
 	receiptMagic = "consign-receipt/v1"
 	eventMagic   = "consign-event/v1"
+
+	// heartbeatMagic is that of package request: the service answered at a time.
+	heartbeatMagic = "consign-heartbeat/v1"
 )
 
 const statedTime = "2006-01-02T15:04:05.000Z"
@@ -205,6 +208,17 @@ type StatedObject struct {
 // Receipt reports whether it is the receipt of a delivery, and not a statement about a later event.
 func (s Statement) Receipt() bool { return s.Format == receiptMagic }
 
+// Heartbeat reports whether it states only that the service answered.
+func (s Statement) Heartbeat() bool { return s.Format == heartbeatMagic }
+
+// Margin returns how long before the due time of a request a receipt was confirmed, negative for a late one. ok is false when it answers no
+// request with a due time.
+func (s Statement) Margin() (margin time.Duration, ok bool) {
+	due, err := time.Parse(statedTime, s.Get("due"))
+	at, failure := time.Parse(statedTime, s.Get("confirmed"))
+	return due.Sub(at), err == nil && failure == nil
+}
+
 // Get returns the value of the first line with a name.
 func (s Statement) Get(name string) string {
 	for _, l := range s.Lines {
@@ -222,7 +236,8 @@ var errStatement = errors.New("it is no statement of this program, or of a newer
 // Errors: when it does not have the documented form.
 func ParseStatement(text []byte) (Statement, error) {
 	lines := strings.Split(string(text), "\n")
-	if len(lines) < 2 || lines[len(lines)-1] != "" || lines[0] != receiptMagic && lines[0] != eventMagic {
+	if len(lines) < 2 || lines[len(lines)-1] != "" || lines[0] != receiptMagic && lines[0] != eventMagic &&
+		lines[0] != heartbeatMagic {
 		return Statement{}, errStatement
 	}
 	s := Statement{Format: lines[0]}

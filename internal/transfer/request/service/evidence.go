@@ -79,7 +79,7 @@ func (s *Service) Availability(ctx context.Context, caller token.Caller, uid id.
 	}
 	a.From, a.Until = r.Due.Add(-leadTime), r.Due.Add(beatAfter)
 	if a.From.Before(r.CreatedAt) {
-		a.From = r.CreatedAt
+		a.From = r.CreatedAt.Truncate(time.Millisecond) // as heartbeats
 	}
 	if now.Before(a.Until) {
 		a.Until = now

@@ -112,7 +112,7 @@ func (s *Service) mailComplete(ctx context.Context, tx stores, r request.Request
 	toParty.Data["party"] = p.Called()
 	toOwner := mail.Message{
 		To: o.Email, ToName: o.Name, Locale: o.Locale, TimeZone: o.TimeZone, Host: o.Host, Template: mail.RequestComplete,
-		Data: map[string]any{"party": p.Called(), "title": r.Title, "ofOwner": true, "link": s.Hosts.URL(o.Host, "/requests/"+r.UID.String())},
+		Data: map[string]any{"party": p.Called(), "title": r.Title, "ofOwner": true, "inbox": s.Hosts.URL(o.Host, "/inbox")},
 	}
 	for _, m := range []*mail.Message{&toParty, &toOwner} {
 		if n := len(handed); n > 0 {
