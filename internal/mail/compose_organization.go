@@ -50,8 +50,8 @@ func organizationChanged(c *composer) {
 
 func targetsPaused(c *composer) {
 	c.out.Subject = c.T("Export targets of your organization are paused")
-	c.say(c.F("%s made export targets and is no longer an administrator. Nothing is copied to them until an administrator turns them on again.",
-		c.data.line("subject")))
+	c.say(c.F("%s made export targets and is no longer an administrator. Nothing is copied to them until an administrator "+
+		"turns them on again.", c.data.line("subject")))
 	c.fact(c.T("Server"), c.data.line("hosts"))
 	c.button(c.T("Show webhooks"))
 }

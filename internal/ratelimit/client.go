@@ -33,8 +33,8 @@ func Network(address netip.Addr) netip.Prefix {
 	return network
 }
 
-// widest is the percentage of a common bound that all clients of the widest network around one may take together. The rest stays for others:
-// a home line is a /56, a site a /48, and a /24 of IPv4 costs what these cost.
+// widest is the percentage of a common bound that all clients of the widest network around one may take together. The rest stays for
+// others: a home line is a /56, a site a /48, and a /24 of IPv4 costs what these cost.
 const widest = 75
 
 // Wide is a network around a client's, and the percentage of a common bound that it may take when one client network may take percent.

@@ -128,7 +128,8 @@ func (s *Service) pauseTargetsOf(ctx context.Context, tx *postgres.Store, o id.O
 // announceChange keeps a sensitive change and mails it to all administrators. Those who have been one for identity.SeniorAdministrator,
 // and the one who has been it longest, get a link that undoes it: the others may be the attacker's. A change of the same kind and object
 // within identity.SecurityMailInterval is neither kept nor mailed: undoing the earlier one undoes it too. The organization is locked.
-func (s *Service) announceChange(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, c token.SensitiveChange) error {
+func (s *Service) announceChange(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization,
+	c token.SensitiveChange) error {
 	now, key := s.now(), seal.NewKey()
 	n := postgres.NewOrganizationChange{Organization: o, Kind: string(c.Kind), Object: c.Object, Now: now,
 		Since: now.Add(-identity.SecurityMailInterval)}

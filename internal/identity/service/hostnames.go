@@ -56,8 +56,10 @@ func otherHostnames(before, update identity.OrganizationProfile) bool {
 		slices.ContainsFunc(before.InactiveHostnames, func(h string) bool { return !slices.Contains(update.InactiveHostnames, h) })
 }
 
-// hostnamesChanged announces other hostnames of an organization. A former active one can be restored; a removed one may be another's by then.
-func (s *Service) hostnamesChanged(ctx context.Context, tx *postgres.Store, by audit.Actor, before, after identity.OrganizationDetails) error {
+// hostnamesChanged announces other hostnames of an organization. A former active one can be restored; a removed one may be
+// another's by then.
+func (s *Service) hostnamesChanged(ctx context.Context, tx *postgres.Store, by audit.Actor,
+	before, after identity.OrganizationDetails) error {
 	if before.Profile.Hostname == after.Profile.Hostname && !otherHostnames(before.Profile, after.Profile) {
 		return nil
 	}

@@ -52,7 +52,8 @@ func (s *Service) StepUp(ctx context.Context, caller token.Caller,
 	return func(ctx context.Context, tx database.Tx) error { return consume(ctx, s.store.Within(tx)) }, err
 }
 
-// Elsewhere is the service for the transfer API, where the codes of refused proofs mean something else: those of package token stand for them.
+// Elsewhere is the service for the transfer API, where the codes of refused proofs mean something else: those of package token stand
+// for them.
 type Elsewhere struct{ *Service }
 
 // StepUp is Service.StepUp.

@@ -83,7 +83,8 @@ func networksOf(ctx context.Context, l Limits) []network {
 	return all
 }
 
-// acquire counts an upload of ctx's client and of the networks around it. It does not wait. The caller calls release once, unless acquire fails.
+// acquire counts an upload of ctx's client and of the networks around it. It does not wait. The caller calls release once, unless
+// acquire fails.
 // Errors: transfer.ErrUploads, transfer.ErrClientUploads, transfer.ErrReservationUploads.
 func (s *slots) acquire(ctx context.Context, r id.Reservation, l Limits) (release func(), err error) {
 	networks := networksOf(ctx, l)
