@@ -223,6 +223,90 @@ func setLeases(t *testing.T, s *testkit.Server, until string) {
 	}
 }
 
+// sendParts delivers a file to the mailbox dr-ann in parts of 1 MiB, each a segment of its own, and returns the path of its content.
+func sendParts(t *testing.T, s *testkit.Server, data []byte) (object string) {
+	t.Helper()
+	const part = 1 << 20
+	sam, reservation := reserve(s.Stranger(), "dr-ann", len(data))
+	parts := reservation + "/objects/a/parts"
+	sam.Post(parts, map[string]any{"partSize": part}).Want(http.StatusCreated)
+	for n := 0; n*part < len(data); n++ {
+		sam.Put(fmt.Sprintf("%s/%d", parts, n+1), data[n*part:min((n+1)*part, len(data))]).Want(http.StatusOK)
+	}
+	made := sam.Post(reservation+"/confirm", nil).Want(http.StatusOK)
+	return s.Transfer + "/transfers/" + made.String("uid") + "/objects/" + made.String("objects.0.uid") + "/content"
+}
+
+// TestEncryptStoredSegments: an operator encrypts a file of three segments. When one of them is damaged, all three stay as they are.
+func TestEncryptStoredSegments(t *testing.T) {
+	t.Parallel()
+	plain := testkit.New(t, testkit.Env("CONSIGN_STORAGE_ENCRYPTION", "off"))
+	ann := mailboxOwner(plain)
+	data := canaries(5 << 19)
+	whole, broken := sendParts(t, plain, data), sendParts(t, plain, data)
+	damage(t, plain, broken)
+	endLeases(t, plain)
+	s := testkit.New(t, testkit.Beside(plain), encrypted())
+	note := func(id.Object) error { return nil }
+	want := content.EncryptResult{Objects: 1, Bytes: int64(len(data)), Damaged: 1}
+	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got != want {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if left := filesWith(t, plain); len(left) != 3 {
+		t.Errorf("plain bytes lie in %q", left)
+	}
+	if n := count(t, plain, "SELECT count(*) FROM transfer.sealed_segments"); n != 3 {
+		t.Errorf("%d keys", n)
+	}
+	if got := ann.Get(whole).Want(http.StatusOK).Body; !bytes.Equal(got, data) {
+		t.Errorf("%d bytes that differ", len(got))
+	}
+}
+
+// TestSegmentsStayInTheirPlaces: somebody who can write to the database exchanges the segments of encrypted files, within one and between
+// two. The keys do not open there, so no byte is shown in another place.
+func TestSegmentsStayInTheirPlaces(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, encrypted())
+	ann := mailboxOwner(s)
+	data := canaries(2 << 20)
+	objects := []string{sendParts(t, s, data), sendParts(t, s, data)}
+	exchange := func(one, other string) {
+		t.Helper()
+		_, err := s.App.DB.Pool.Exec(t.Context(), `
+			WITH seg AS (SELECT s.uid, s.number, dense_rank() OVER (ORDER BY s.object) AS file FROM transfer.segments s)
+			UPDATE transfer.segments t SET number = t.number + 100 FROM seg WHERE seg.uid = t.uid AND `+one+` OR seg.uid = t.uid AND `+other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.App.DB.Pool.Exec(t.Context(), `
+			WITH moved AS (SELECT uid, object, number - 100 AS number, row_number() OVER (ORDER BY object, number) AS n
+				FROM transfer.segments WHERE number > 100)
+			UPDATE transfer.segments t SET object = b.object, number = b.number FROM moved a JOIN moved b ON b.n <> a.n WHERE t.uid = a.uid`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	readable := func(object string) bool {
+		r, err := ann.Try(context.Background(), http.MethodGet, object, nil)
+		return err == nil && r.Status == http.StatusOK && len(r.Body) == len(data)
+	}
+	for what, places := range map[string][2]string{
+		"two places of one file":        {"seg.file = 1 AND seg.number = 1", "seg.file = 1 AND seg.number = 2"},
+		"the same place of two files":   {"seg.file = 1 AND seg.number = 2", "seg.file = 2 AND seg.number = 2"},
+		"different places of two files": {"seg.file = 1 AND seg.number = 1", "seg.file = 2 AND seg.number = 2"},
+	} {
+		exchange(places[0], places[1])
+		if readable(objects[0]) && readable(objects[1]) {
+			t.Errorf("%s were exchanged, and both files can be read", what)
+		}
+		exchange(places[0], places[1])
+		if !readable(objects[0]) || !readable(objects[1]) {
+			t.Fatalf("%s were exchanged and put back, and a file cannot be read", what)
+		}
+	}
+}
+
 // TestEncryptStoredRace: two commands encrypt at the same time. Each file is encrypted once.
 func TestEncryptStoredRace(t *testing.T) {
 	t.Parallel()
