@@ -133,7 +133,8 @@ func (c command) usage() string {
 
 // usage returns the help text of consign: all commands.
 func usage() string {
-	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n\n" + envFileFlag + " FILE gives any of these the settings of a file, " +
+	text := "usage: consign COMMAND; consign COMMAND --help prints its usage\n\n" + envFileFlag +
+		" FILE gives any of these the settings of a file, " +
 		"as systemd reads it (EnvironmentFile=).\nCommands read " + config.EnvFile +
 		" when the environment has no setting.\n\nThe server and its operators:\n"
 	for _, c := range commands() {

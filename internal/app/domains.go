@@ -266,7 +266,8 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		UploadPaths:      []string{c.TransferBasePath + "/public/mailbox/", c.TransferBasePath + "/reservations/"},
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
-		AnonymousSession: c.AnonymousSessionLifetime, Settings: markedSettings(c, sealer), Classify: database.Classify, Idempotency: a.requests, Maintenance: a.maintenance.Load,
+		AnonymousSession: c.AnonymousSessionLifetime, Settings: markedSettings(c, sealer), Classify: database.Classify,
+		Idempotency: a.requests, Maintenance: a.maintenance.Load,
 		Console:  a.console(),
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})

@@ -42,7 +42,8 @@ func TestSensitiveRoutesAreDeclared(t *testing.T) {
 	}
 }
 
-// sensitiveWorld is an organization with two administrators and a member, whose sessions are old, an API token with all scopes, and an operator.
+// sensitiveWorld is an organization with two administrators and a member, whose sessions are old, an API token with all scopes, and an
+// operator.
 type sensitiveWorld struct {
 	t                                   *testing.T
 	s                                   *testkit.Server
@@ -270,9 +271,9 @@ func TestAttackSensitiveChanges(t *testing.T) {
 
 const sensitiveHead = `# Sensitive changes of organizations
 
-What the routes answer that can change who rules an organization, and what is then mailed and recorded (contract 3.29). The column "young" is
-also a request with a proof. The test TestAttackSensitiveChanges makes each change and writes this table; TestSensitiveRoutesAreDeclared checks
-that no route is missing.
+What the routes answer that can change who rules an organization, and what is then mailed and recorded (contract 3.29). The column
+"young" is also a request with a proof. The test TestAttackSensitiveChanges makes each change and writes this table;
+TestSensitiveRoutesAreDeclared checks that no route is missing.
 
 | route | change, when | not young | API token | young | mail to administrators | audit |
 |---|---|---|---|---|---|---|

@@ -2,8 +2,8 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow, test,
-  unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow,
+  test, unfold, visitor, work } from "./kit.mjs";
 
 /** Fills the form of a mailbox in. */
 export async function fill(p, more = {}) {

@@ -51,7 +51,8 @@ func TestAttackOrganizationTakeover(t *testing.T) {
 	eve.Post(s.Identity+"/webhooks", target).WantError(identity.ErrJunior)
 
 	key := s.Mail.Wait(t, "ann@example.com", "new administrator", 2).Key(t, "/undo/")
-	if got := s.Mail.Wait(t, "eve@example.com", "new administrator", 1); got.Text == "" || mails(t, s, "eve@example.com", "organization-changed") != 1 {
+	if got := s.Mail.Wait(t, "eve@example.com", "new administrator", 1); got.Text == "" ||
+		mails(t, s, "eve@example.com", "organization-changed") != 1 {
 		t.Errorf("eve got %s", got.Text)
 	}
 	s.Stranger().Post(s.Identity+"/auth/undo/"+key, nil).Want(http.StatusOK)
@@ -146,8 +147,9 @@ func TestUndoOrganizationChanges(t *testing.T) {
 		mail, path, at, after string
 	}{
 		{change: func() {}, mail: "export target of your organization", path: target, at: "disabledReason", after: "SECURITY"},
-		{change: func() { ann.Put(s.Transfer+"/adminunit", map[string]any{}).Want(http.StatusOK) }, mail: "protect less", path: s.Transfer + "/adminunit",
-			at: "protectionLevel", after: "password"},
+		{change: func() { ann.Put(s.Transfer+"/adminunit", map[string]any{}).Want(http.StatusOK) }, mail: "protect less",
+			path: s.Transfer + "/adminunit",
+			at:   "protectionLevel", after: "password"},
 		{change: func() {
 			ann.Put(acme.path+"/uploadorigins", map[string]any{"origins": []string{"https://a.example.org"}}).Want(http.StatusOK)
 		}, mail: "websites that may upload", path: acme.path + "/uploadorigins", at: "origins.0"},

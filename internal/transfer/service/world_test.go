@@ -149,7 +149,8 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		w.t.Fatal(err)
 	}
 	rows := postgres.New(w.db)
-	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day, Limits: w.limits, Thumbnails: sealer.Box("thumbnail"),
+	files := content.New(content.Options{Store: rows, Blobs: store, Jobs: runner, OrphanAge: 7 * day,
+		Limits: w.limits, Thumbnails: sealer.Box("thumbnail"),
 		Pictures: imaging.New(imaging.Options{MaxPixels: 1_000_000}), Now: w.clock.Now,
 		Log: log})
 	o := service.Options{

@@ -16,8 +16,8 @@ export function usable(address) {
   }
 }
 
-const common = ["gmail.com", "outlook.com", "hotmail.com", "yahoo.com", "icloud.com", "gmx.de", "gmx.net", "web.de", "t-online.de", "orange.fr",
-  "free.fr", "mail.ru", "yandex.ru", "naver.com", "qq.com", "163.com", "yahoo.co.jp"];
+const common = ["gmail.com", "outlook.com", "hotmail.com", "yahoo.com", "icloud.com", "gmx.de", "gmx.net", "web.de", "t-online.de",
+  "orange.fr", "free.fr", "mail.ru", "yandex.ru", "naver.com", "qq.com", "163.com", "yahoo.co.jp"];
 
 /** Whether one inserted, left out, changed or swapped letter makes one word of the other. @param {string} a @param {string} b */
 function near(a, b) {

@@ -223,7 +223,8 @@ export class Upload {
   async createObjects(batch) {
     try {
       const objects = batch.map(({ clientId, name, size }) => ({ clientId, name, intendedSize: size }));
-      await this.patiently(() => call("POST", this.item ? `${this.url}?item=${this.item}` : this.url, { token: this.token, json: { objects } }), () => !this.over);
+      const place = this.item ? `${this.url}?item=${this.item}` : this.url;
+      await this.patiently(() => call("POST", place, { token: this.token, json: { objects } }), () => !this.over);
       for (const item of batch) {
         item.attached = true;
         if (item.state === "removed") this.call("DELETE", item).catch(() => {});
