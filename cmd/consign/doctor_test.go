@@ -41,8 +41,12 @@ func (r report) has(id string) bool {
 // TestDoctor: the exit code tells the worst finding, and the command leaves nothing behind.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t)
-	served := append(external(t, s.DatabaseURL), "CONSIGN_PUBLIC_URL="+s.URL)
+	var same []testkit.Option // the server has the settings of the command
+	for _, name := range []string{"ADMIN_CONSOLE", "MAIL_FROM", "RATE_LIMIT", "SMTP_URL", "STRANGER_SHARE"} {
+		same = append(same, testkit.Env("CONSIGN_"+name, ""))
+	}
+	s := testkit.New(t, same...)
+	served := append(external(t, s.DatabaseURL), "CONSIGN_PUBLIC_URL="+s.URL, "CONSIGN_DATA_DIR="+s.DataDir)
 	r, code := examineBy(t, served)
 	if code != 1 || r.Worst != doctor.Warning || !r.has("smtp.none") || !r.has("secret-key.backup") || !r.has("public-url.localhost") {
 		t.Errorf("without a mail server: %d, %+v", code, r)

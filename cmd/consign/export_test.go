@@ -52,7 +52,7 @@ func TestPersonExportAndDelete(t *testing.T) {
 	if !slices.ContainsFunc(out.Audit, func(a auditAction) bool { return a.Action == "person.create" }) {
 		t.Errorf("the audit is %+v", out.Audit)
 	}
-	if !strings.Contains(text, "\n  \"transfers\": [],\n  \"audit\": [\n    {\n      \"at\":") ||
+	if !strings.Contains(text, "\n  \"requests\": [],\n  \"audit\": [\n    {\n      \"at\":") ||
 		!strings.HasSuffix(text, "\n    }\n  ]\n}\n") {
 		t.Errorf("not indented as the rest: %s", text)
 	}
