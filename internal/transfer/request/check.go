@@ -144,7 +144,7 @@ func ReadParties(table string) ([]Party, error) {
 	var list []Party
 	for row := 1; ; row++ {
 		cells, err := r.Read()
-		if err == io.EOF { //nolint:errorlint // csv returns it bare
+		if err == io.EOF {
 			return list, nil
 		}
 		if err != nil {
