@@ -97,6 +97,7 @@ type App struct {
 	maintenance atomic.Bool
 	stopping    atomic.Bool
 	ready       atomic.Bool
+	written     written
 	database    Database
 	volume      *floor.Volume // nil with Options.NoStorage
 	sealed      *sealed.Store // the storage above which the floor is

@@ -6,17 +6,29 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/database"
 )
 
-const readyTimeout = 2 * time.Second
+const (
+	readyTimeout = 2 * time.Second
+	writeEvery   = time.Second
+)
+
+// written is the result of the last write of App.writable.
+type written struct {
+	sync.Mutex
+	at  time.Time
+	err error
+}
 
 // healthz answers 200: the process runs.
 func (a *App) healthz(w http.ResponseWriter, _ *http.Request) { health(w, http.StatusOK, "ok") }
 
-// readyz answers 200 when this replica accepts requests: started, not stopping, database reachable. A replica that refuses
+// readyz answers 200 when this replica accepts requests: started, not stopping, database writable. A replica that refuses
 // uploads or signs no receipts is degraded but ready: everything else goes on.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
@@ -26,11 +38,30 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		health(w, http.StatusServiceUnavailable, "stopping")
 	case !a.ready.Load():
 		health(w, http.StatusServiceUnavailable, "starting")
-	case a.DB.Pool.Ping(ctx) != nil:
-		health(w, http.StatusServiceUnavailable, "database not reached")
 	default:
+		switch err := a.writable(ctx); {
+		case database.IsReadOnly(err):
+			health(w, http.StatusServiceUnavailable, "database is read-only")
+			return
+		case err != nil:
+			health(w, http.StatusServiceUnavailable, "database not reached")
+			return
+		}
 		health(w, http.StatusOK, a.condition())
 	}
+}
+
+// writable writes a row of its own, at most once a second whoever asks, and returns why that fails.
+func (a *App) writable(ctx context.Context) error {
+	a.written.Lock()
+	defer a.written.Unlock()
+	if time.Since(a.written.at) > writeEvery {
+		_, a.written.err = database.Exec(ctx, a.DB.Pool, "write health", `
+			INSERT INTO settings AS s (name, value, updated_at) VALUES ('health', 'true', $1)
+			ON CONFLICT ON CONSTRAINT settings_pkey DO UPDATE SET updated_at = excluded.updated_at`, a.now())
+		a.written.at = time.Now()
+	}
+	return a.written.err
 }
 
 // condition returns "ready", or "degraded" and what does not work.

@@ -219,7 +219,11 @@ type Reader struct {
 	file    io.ReadSeekCloser // the open file, nil: none
 	opened  int               // its index
 	filePos int64
+	err     error // of a file
 }
+
+// Trouble returns why reading has ended early.
+func (r *Reader) Trouble() error { return r.err }
 
 // Open returns a Reader at the start of the archive. The Reader calls open for one file at a time, when it reaches it.
 func (z *Zip) Open(open func(i int) (io.ReadSeekCloser, error)) *Reader {
@@ -254,6 +258,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 		n += more
 		r.at += int64(more)
 	}
+	r.err = err
 	return n, err
 }
 

@@ -55,7 +55,7 @@ type Config struct {
 	HSTSSubdomains  bool          `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
 	CORSOrigins     []string      `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
 	RedirectOrigins []string      `env:"REDIRECT_ORIGINS" doc:"Further origins that a federated login or a parked session may redirect to: https, or http on localhost."`
-	ShutdownDelay   time.Duration `env:"SHUTDOWN_DELAY" own:"true" otherwise:"none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
+	ShutdownDelay   time.Duration `env:"SHUTDOWN_DELAY" own:"true" otherwise:"5s with CONSIGN_TRUSTED_PROXIES, else none" doc:"Time between the stop signal, after which /readyz answers 503, and the end of service. Choose it longer than a load balancer needs to notice."`
 	LegacyAPI       bool          `env:"LEGACY_API" default:"off" doc:"Serves the part of an older API (/api/skp/v1, /api/id/v3) that the command-line client teambeamjs 1.0.0 uses. It is deprecated."`
 	Pprof           bool          `env:"PPROF" own:"true" default:"off" doc:"Serve profiles of the program (/debug/pprof/) at CONSIGN_ADMIN_LISTEN. They show what is in memory."`
 	LogFormat       string        `env:"LOG_FORMAT" own:"true" default:"json" oneof:"json,text" doc:"Format of log lines."`

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -135,6 +136,9 @@ func sentences(err error) []error {
 	return list
 }
 
+// proxyDelay is the shutdown delay behind a proxy: proxies that ask /readyz every second or two notice in it.
+const proxyDelay = 5 * time.Second
+
 // complete sets the defaults that depend on other settings.
 func (c *Config) complete(given map[string]string) error {
 	dir, err := filepath.Abs(c.DataDir)
@@ -144,6 +148,9 @@ func (c *Config) complete(given map[string]string) error {
 	c.DataDir = dir
 	if _, is := given[Prefix+"REQUIRE_HTTPS"]; !is {
 		c.RequireHTTPS = c.PublicURL.Scheme != "http" || c.PublicURL.Hostname() != "localhost"
+	}
+	if _, is := given[Prefix+"SHUTDOWN_DELAY"]; !is && len(c.TrustedProxies) > 0 {
+		c.ShutdownDelay = proxyDelay
 	}
 	fallback := func(value *string, other string) {
 		if *value == "" {

@@ -74,7 +74,7 @@ func (k *checks) tags(c *Config) {
 		case time.Duration:
 			least, err := ParseDuration(field.Tag.Get("min"))
 			if v == 0 {
-				k.must(field.Tag.Get("otherwise") == "none", name, errDuration.Error())
+				k.must(strings.HasSuffix(field.Tag.Get("otherwise"), "none"), name, errDuration.Error())
 			} else if err == nil {
 				k.must(v >= least, name, "must be at least "+formatDuration(least))
 			}

@@ -126,3 +126,9 @@ func marked(dial pgconn.DialFunc) pgconn.DialFunc {
 		return markedConn{conn}, nil
 	}
 }
+
+// IsReadOnly reports whether err says that the database cannot be written: it is a standby, or was switched to reading.
+func IsReadOnly(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == codeReadOnly
+}

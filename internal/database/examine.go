@@ -18,6 +18,7 @@ type Examination struct {
 	Superuser bool          // Consign's role is one
 	Durable   bool          // fsync and full_page_writes are on
 	Free      int           // connections that nobody uses, without those for superusers
+	ReadOnly  bool          // a standby, or switched to reading
 	Own       int           // connections of Consign to this database
 	Latency   time.Duration `db:"-"` // median of some round trips
 	Ahead     time.Duration `db:"-"` // by how much the database's clock is ahead of now; negative: behind
@@ -35,6 +36,7 @@ func (db *DB) Examine(ctx context.Context, now func() time.Time) (Examination, e
 	e, err := One[Examination](ctx, conn, "examine database", nil, `
 		SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS release,
 			current_setting('server_encoding') AS encoding, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS superuser,
+			pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS read_only,
 			current_setting('fsync') = 'on' AND current_setting('full_page_writes') = 'on' AS durable,
 			current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
 				- coalesce(current_setting('reserved_connections', true)::int, 0)

@@ -49,6 +49,11 @@ func (r *run) database(context.Context) []Finding {
 		add(found("database.encoding", Error, "Make it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0, and restore a dump into it.",
 			"The database is encoded in %s: names and subjects in UTF-8 are not stored.", e.Encoding))
 	}
+	if e.ReadOnly {
+		add(found("database.read-only", Error,
+			"Point CONSIGN_DATABASE_URL at the primary, with target_session_attrs=read-write, or promote this one.",
+			"The database cannot be written: it is a standby, or was switched to reading."))
+	}
 	if !e.Durable {
 		add(found("database.durable", Warning, "Turn fsync and full_page_writes on, and restart Postgres.",
 			"Postgres runs without fsync or full_page_writes: a power failure destroys the database."))

@@ -24,7 +24,9 @@ var (
 	storageFree  = describe("storage_free_bytes", "Free space of the volume on which uploads are written.")
 	storageFloor = describe("storage_floor_bytes", "Free space below which uploads are refused.")
 
-	databaseUp           = describe("database_up", "1 if the database answered this scrape.")
+	damagedFiles = describe("damaged_files_total", "Files whose stored bytes this replica has found damaged, at a download or a check.")
+
+	databaseUp           = describe("database_up", "1 if the database answered this scrape and can be written.")
 	poolMax              = describe("database_pool_max_connections", "Connections the pool may have.")
 	poolConnections      = describe("database_pool_connections", "Connections the pool has, by what they do.", "state")
 	poolAcquires         = describe("database_pool_acquires_total", "Connections taken from the pool.")

@@ -29,6 +29,8 @@ type Sources struct {
 	Volume   *floor.Volume // nil: without file storage
 
 	SlowSearches func() int64
+	Damaged      func() int64                    // damaged files found
+	Writable     func(ctx context.Context) error // whether the database can be written
 
 	Scans        func() Scans
 	WaitingScans func(ctx context.Context) (waiting int64, oldest time.Duration, err error)
@@ -70,7 +72,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		c.metrics.log.Warn("a scrape lacks the metrics that the database provides", "error", err)
 	}
-	out.gauge(databaseUp, number(err == nil))
+	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	defer cancel()
+	out.gauge(databaseUp, number(err == nil && c.Writable(ctx) == nil))
 }
 
 func (c *collector) http(out samples) {
@@ -98,6 +102,7 @@ func (c *collector) limits(out samples) {
 
 // storage adds the last measurement: a scrape never waits for the volume.
 func (c *collector) storage(out samples) {
+	out.counter(damagedFiles, float64(c.Damaged()))
 	if c.Volume == nil {
 		return
 	}

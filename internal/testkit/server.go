@@ -140,8 +140,9 @@ func New(t testing.TB, options ...Option) *Server {
 		"CONSIGN_SECRET_KEY": base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("k"), 32)),
 		"CONSIGN_SMTP_URL":   "smtp://" + s.mail.Addr, "CONSIGN_MAIL_FROM": "consign@example.com",
 		"CONSIGN_BCRYPT_COST": "4", "CONSIGN_LOG_LEVEL": "debug", "CONSIGN_ADMIN_LISTEN": "127.0.0.1:0",
-		"CONSIGN_ADMIN_CONSOLE": "public",
-		"CONSIGN_RATE_LIMIT":    "off",
+		"CONSIGN_ADMIN_CONSOLE":  "public",
+		"CONSIGN_SHUTDOWN_DELAY": "0",
+		"CONSIGN_RATE_LIMIT":     "off",
 		// The strangers of a test share a client network. Tests of what one network may take set the default again.
 		"CONSIGN_STRANGER_SHARE": "100",
 	}

@@ -104,6 +104,9 @@ var (
 	ErrHeld = fault.New(403091, "the file is not given because of what its check for malware has found")
 	// ErrRemoved: the bytes of an infected object were deleted.
 	ErrRemoved = fault.New(403092, "the file was deleted because of what its check for malware has found")
+	// ErrDamaged: the stored bytes are not those that were sent, or are gone.
+	ErrDamaged = fault.New(503012, "the stored bytes of the file are damaged; nothing of it is given until a check finds them in order").
+			WithRetryAfter(time.Hour)
 	// ErrNoDownloadAnyway: only the owner of the transfer may download a held object, where the organization allows it.
 	ErrNoDownloadAnyway = fault.New(403093, "anyway: only the owner may download a held file, and only where the organization allows it")
 

@@ -39,7 +39,8 @@ func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created tim
 		return Archive{}, err
 	}
 	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) {
-		return s.open(ctx, l.files[i].content, l.files[i].size, l.files[i].segmented)
+		f := l.files[i]
+		return s.openVerified(ctx, f.content, f.size, f.segmented, f.sum)
 	})
 	return Archive{Content: releasingReader{content, release}, Size: l.zip.Size()}, nil
 }
@@ -66,6 +67,7 @@ type storedFile struct {
 	content   id.Object
 	size      int64
 	segmented bool
+	sum       []byte // SHA-256
 }
 
 func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.Time, only []id.Object) (layout, error) {
@@ -82,7 +84,7 @@ func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.
 	for i, name := range archive.Names(names) {
 		if o := objects[i]; len(only) == 0 || slices.Contains(only, o.UID) {
 			files = append(files, archive.File{Name: name, Size: o.Held, CRC32: o.CRC32})
-			stored = append(stored, storedFile{o.Content, o.IntendedSize, o.Segmented})
+			stored = append(stored, storedFile{o.Content, o.IntendedSize, o.Segmented, o.SHA256})
 		}
 	}
 	if len(only) > 0 && len(stored) != len(only) {

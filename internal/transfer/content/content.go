@@ -63,6 +63,7 @@ type Service struct {
 	purges     purges
 	layouts    *layouts
 	seals      seals
+	checks     checks
 	pictures   *imaging.Processor
 	thumbnails seal.Box
 	size       *microcache.Cache[struct{}, transfer.StorageSize]

@@ -110,11 +110,15 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	at.Objects++
 	at.Bytes += read
 	if finding == nil {
+		if read > 0 {
+			s.checks.save(row.Content, true, s.now())
+		}
 		return nil
 	}
 	if same, err := s.unchanged(ctx, row, segments); err != nil || !same {
 		return err
 	}
+	s.checks.save(row.Content, false, s.now())
 	return found(*finding)
 }
 

@@ -66,9 +66,9 @@ func (s *Service) workThumbnails(ctx context.Context, j thumbnailsJob) error {
 }
 
 func (s *Service) makeThumbnail(ctx context.Context, o transfer.Object) error {
-	file, err := s.open(ctx, o.Content, o.IntendedSize, o.Segmented)
-	if errors.Is(err, blob.ErrNotFound) {
-		return nil // ended meanwhile
+	file, err := s.openVerified(ctx, o.Content, o.IntendedSize, o.Segmented, o.SHA256)
+	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, transfer.ErrDamaged) {
+		return nil // ended meanwhile, or nothing that anybody gets
 	}
 	if err != nil {
 		return err

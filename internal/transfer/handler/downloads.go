@@ -159,6 +159,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, d service.Downlo
 	header.Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	// Without a modification time, http.ServeContent compares If-Range with the ETag only.
 	http.ServeContent(body, r, "", time.Time{}, d.Content)
+	if read, ok := d.Content.(interface{ Trouble() error }); ok { // http.ServeContent does not tell
+		return read.Trouble()
+	}
 	return nil
 }
 

@@ -1,0 +1,74 @@
+package app_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/doctor"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
+)
+
+// TestDamagedFile: wrong bytes on disk are never delivered as complete, also not to a client that continues where it was cut. The log,
+// a metric and a refusal tell.
+func TestDamagedFile(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := mailboxOwner(s)
+	data := canaries(1 << 20)
+	_, object := send(t, s, data)
+	damage(t, s, object)
+	if resp, err := ann.Try(t.Context(), http.MethodGet, object, nil); err == nil && resp.Status == http.StatusOK && len(resp.Body) == len(data) {
+		t.Error("wrong bytes were delivered as complete")
+	}
+	for _, spec := range []string{"bytes=0-", "bytes=524288-", "bytes=-1", "bytes=10-20"} {
+		ann.With("Range", spec).Get(object).Want(http.StatusServiceUnavailable)
+	}
+	ann.Get(object).Want(http.StatusServiceUnavailable)
+	if got := scrape(t, s)["consign_damaged_files_total"]; got != 1 {
+		t.Errorf("%v damaged files are counted", got)
+	}
+	if !strings.Contains(s.Log(), "stored bytes are damaged") {
+		t.Error("the log does not name the damaged file")
+	}
+}
+
+// TestReadOnlyDatabase: a server whose database cannot be written is not ready, its metric is 0, and doctor says why.
+func TestReadOnlyDatabase(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	run := func(sql string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others := "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	alter := func(what string) {
+		t.Helper()
+		run("DO $$ BEGIN EXECUTE format('ALTER DATABASE %I " + what + "', current_database()); END $$")
+		run(others)
+	}
+	alter("SET default_transaction_read_only = on")
+	poll.Until(t, "the server is not ready", func() bool {
+		r := s.Stranger().Get("/readyz")
+		return r.Status == http.StatusServiceUnavailable && strings.Contains(string(r.Body), "read-only")
+	})
+	if got, ok := scrape(t, s)["consign_database_up"]; !ok || got != 0 {
+		t.Error("consign_database_up is 1 while the database cannot be written")
+	}
+	if f := examineWith(t, s.Config, app.DoctorOptions{Now: s.Clock.Now})["database.read-only"]; f.Severity != doctor.Error {
+		t.Errorf("doctor: %+v", f)
+	}
+	alter("RESET default_transaction_read_only")
+	poll.Until(t, "the server is ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
+}
