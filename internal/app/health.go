@@ -60,8 +60,12 @@ func (a *App) writable(ctx context.Context) error {
 			INSERT INTO settings AS s (name, value, updated_at) VALUES ('health', 'true', $1)
 			ON CONFLICT ON CONSTRAINT settings_pkey DO UPDATE SET updated_at = excluded.updated_at`, a.now())
 		a.written.at = time.Now()
+		return a.written.err
 	}
-	return a.written.err
+	if a.written.err != nil {
+		return a.written.err
+	}
+	return a.DB.Pool.Ping(ctx) //nolint:wrapcheck // says only that it failed
 }
 
 // condition returns "ready", or "degraded" and what does not work.

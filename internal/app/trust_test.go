@@ -22,7 +22,8 @@ func TestDamagedFile(t *testing.T) {
 	data := canaries(1 << 20)
 	_, object := send(t, s, data)
 	damage(t, s, object)
-	if resp, err := ann.Try(t.Context(), http.MethodGet, object, nil); err == nil && resp.Status == http.StatusOK && len(resp.Body) == len(data) {
+	resp, err := ann.Try(t.Context(), http.MethodGet, object, nil)
+	if err == nil && resp.Status == http.StatusOK && len(resp.Body) == len(data) {
 		t.Error("wrong bytes were delivered as complete")
 	}
 	for _, spec := range []string{"bytes=0-", "bytes=524288-", "bytes=-1", "bytes=10-20"} {

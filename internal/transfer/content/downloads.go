@@ -10,9 +10,10 @@ import (
 
 // All bytes that leave the server come from Open and OpenArchive: a gate is asked before.
 
-// Open opens the bytes of a complete object, if the gate of its transfer lets it pass. Its last bytes are read only if the SHA-256 fits. The
-// caller closes them.
-// Errors: transfer.ErrBeingChecked, transfer.ErrHeld, transfer.ErrRemoved, transfer.ErrDamaged, fault.ErrUnavailable, any other of the blob store wrapped.
+// Open opens the bytes of a complete object, if the gate of its transfer lets it pass. Its last bytes are read only if the SHA-256 fits.
+// The caller closes them.
+// Errors: transfer.ErrBeingChecked, transfer.ErrHeld, transfer.ErrRemoved, transfer.ErrDamaged, fault.ErrUnavailable,
+// any other of the blob store wrapped.
 func (s *Service) Open(ctx context.Context, o transfer.Object, g transfer.Gate) (io.ReadSeekCloser, error) {
 	if err := g.Check(o.Scan); err != nil {
 		return nil, err

@@ -168,10 +168,10 @@ func (v *verified) compare() error {
 	return v.fail(cause)
 }
 
-// fail notes why reading ends. A storage that is away, or a client that has left, says nothing about the bytes.
+// fail notes why reading ends. A storage that is away, a client that has left, or a purge meanwhile says nothing about the bytes.
 func (v *verified) fail(cause error) error {
 	v.err = storageError("read object", cause)
-	if slices.ContainsFunc([]error{errSum, sealed.ErrDamaged, blob.ErrNotFound, io.EOF, io.ErrUnexpectedEOF},
+	if slices.ContainsFunc([]error{errSum, sealed.ErrDamaged, io.EOF, io.ErrUnexpectedEOF},
 		func(e error) bool { return errors.Is(cause, e) }) {
 		v.decided(false, cause)
 		v.err = transfer.ErrDamaged.Because(cause)
