@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -72,4 +73,24 @@ func TestReadOnlyDatabase(t *testing.T) {
 	}
 	alter("RESET default_transaction_read_only")
 	poll.Until(t, "the server is ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
+}
+
+// TestLostFile: a file that the disk has lost is named in the log and refused, and is no failure of the server.
+func TestLostFile(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := mailboxOwner(s)
+	transfer, object := send(t, s, canaries(200_000))
+	files := filesWith(t, s)
+	if len(files) != 1 || os.Remove(files[0]) != nil {
+		t.Fatalf("plain bytes lie in %q", files)
+	}
+	for range 2 {
+		ann.Get(object).Want(http.StatusServiceUnavailable)
+	}
+	if !strings.Contains(s.Log(), "stored bytes are damaged") {
+		t.Error("the log does not name the lost file")
+	}
+	ann.Delete(transfer).Want(http.StatusNoContent)
+	ann.Get(object).Want(http.StatusNotFound)
 }

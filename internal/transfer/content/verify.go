@@ -79,15 +79,15 @@ func (s *Service) openVerified(ctx context.Context, o id.Object, size int64, seg
 		return nil, transfer.ErrDamaged
 	}
 	inner, err := s.open(ctx, o, size, segmented)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, s.missing(ctx, o, err)
+	}
 	if err != nil || known || size == 0 || len(sum) == 0 {
 		return inner, err
 	}
-	v := &verified{inner: inner, size: size, want: sum, sum: sha256.New(), decided: func(fits bool, cause error) {
-		s.checks.save(o, fits, s.now())
-		if !fits {
-			s.log.ErrorContext(ctx, "stored bytes are damaged", slog.String("object", o.String()), slog.Any("error", cause))
-		}
-	}}
+	v := &verified{inner: inner, size: size, want: sum, sum: sha256.New(),
+		decided: func(fits bool, cause error) { s.decided(ctx, o, fits, cause) },
+		missing: func(cause error) error { return s.missing(ctx, o, cause) }}
 	if size <= heldBack { // nothing of it is given out before the comparison, so the client can get an answer
 		if err := v.compare(); err != nil {
 			_ = v.Close()
@@ -98,6 +98,28 @@ func (s *Service) openVerified(ctx context.Context, o id.Object, size int64, seg
 		return linkedVerified{v, linked}, nil
 	}
 	return v, nil
+}
+
+// decided notes the result of a comparison.
+func (s *Service) decided(ctx context.Context, o id.Object, fits bool, cause error) {
+	s.checks.save(o, fits, s.now())
+	if !fits {
+		s.log.ErrorContext(ctx, "stored bytes are damaged", slog.String("object", o.String()), slog.Any("error", cause))
+	}
+}
+
+// missing returns the error for an object whose bytes the storage does not have: transfer.ErrNotFound when they were deleted meanwhile,
+// otherwise transfer.ErrDamaged.
+func (s *Service) missing(ctx context.Context, o id.Object, cause error) error {
+	discarded, err := s.store.Discarded(context.WithoutCancel(ctx), o)
+	switch {
+	case err != nil:
+		return err
+	case discarded:
+		return transfer.ErrNotFound.Because(cause)
+	}
+	s.decided(ctx, o, false, cause)
+	return transfer.ErrDamaged.Because(cause)
 }
 
 // linkedVerified is a verified reader of a store that can serve the object itself.
@@ -112,17 +134,18 @@ type verified struct {
 	size    int64
 	want    []byte
 	decided func(fits bool, cause error)
+	missing func(cause error) error
 
 	at     int64 // offset of the next byte
 	inAt   int64 // offset of inner
 	sum    hash.Hash
 	summed int64 // bytes that sum has
 	fits   bool
-	err    error // transfer.ErrDamaged
+	err    error // of reading
 }
 
 // Trouble returns why reading has ended early: http.ServeContent does not tell.
-// Errors: transfer.ErrDamaged, fault.ErrUnavailable.
+// Errors: transfer.ErrDamaged, transfer.ErrNotFound, fault.ErrUnavailable.
 func (v *verified) Trouble() error { return v.err }
 
 // fill reads from inner at an offset, and adds what comes next to the sum.
@@ -168,8 +191,12 @@ func (v *verified) compare() error {
 	return v.fail(cause)
 }
 
-// fail notes why reading ends. A storage that is away, a client that has left, or a purge meanwhile says nothing about the bytes.
+// fail notes why reading ends. A storage that is away, a client that has left, and a purge meanwhile say nothing about the bytes.
 func (v *verified) fail(cause error) error {
+	if errors.Is(cause, blob.ErrNotFound) {
+		v.err = v.missing(cause)
+		return v.err
+	}
 	v.err = storageError("read object", cause)
 	if slices.ContainsFunc([]error{errSum, sealed.ErrDamaged, io.EOF, io.ErrUnexpectedEOF},
 		func(e error) bool { return errors.Is(cause, e) }) {

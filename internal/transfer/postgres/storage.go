@@ -42,6 +42,13 @@ func (s *Store) StoredObject(ctx context.Context, uid id.Object) (StoredObject, 
 		SELECT `+storedColumns+` FROM transfer.objects o WHERE uid = $1 AND `+isStored, uid)
 }
 
+// Discarded reports whether the bytes of a content are deleted, or about to be.
+func (s *Store) Discarded(ctx context.Context, content id.Object) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "find discarded object", nil, `
+		SELECT EXISTS (SELECT FROM transfer.discarded_objects WHERE object = $1)
+			OR NOT EXISTS (SELECT FROM transfer.segments WHERE object = $1)`, content)
+}
+
 // storageSetting is the name of the setting that holds the StorageMark.
 const storageSetting = "transfer-storage"
 
