@@ -1,3 +1,5 @@
+// What probes ask: whether the process runs, and whether this replica serves requests. Profiles.
+
 package app
 
 import (
