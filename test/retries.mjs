@@ -1,6 +1,5 @@
-// Asks the pages and the TypeScript client which failures of uploads they try again: the cases are client/testdata/retries.json, which the
-// Go
-// client's test reads, too. make lint runs it.
+// Asks the pages and the TypeScript client which failures of uploads they try again: the cases are client/testdata/retries.json, which
+// the Go client's test reads, too. make lint runs it.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,5 @@
 // Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of
-// docs/use/integrate.md
-// as they stand there. test/clients/webhooks.sh runs it.
+// docs/use/integrate.md as they stand there. test/clients/webhooks.sh runs it.
 
 import { createReadStream, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";

@@ -1,6 +1,5 @@
 // The Uppy example of docs/use/uploads.md in Chromium, on a page of another site: a file of the given path is sent through a network that
-// is
-// cut, the page is loaded again at 40 %, and the owner gets the same bytes. A site that is not listed can do nothing.
+// is cut, the page is loaded again at 40 %, and the owner gets the same bytes. A site that is not listed can do nothing.
 import assert from 'node:assert/strict'
 import { createReadStream, readFileSync, statSync } from 'node:fs'
 import { build } from 'esbuild'

@@ -1,6 +1,5 @@
 // /invitation/{key}: shows who invites and to what, before the sign-in; a button accepts. A member of another organization leaves it with
-// the
-// same button.
+// the same button.
 
 import { Avatar, Button, Icon, Notice, Problem, StepHeading, Waiting, html, show, useAction, useEffect, useLoaded,
   useState } from "./ui.js";
@@ -9,6 +8,7 @@ import { F, T, when } from "./i18n.js";
 import { call, endSession, identity, own } from "./api.js";
 import { onSession, person, signedIn } from "./session.js";
 import { SignIn } from "./signin.js";
+import { useStepUp } from "./stepup.js";
 import { Sent, SignUp } from "./signup-form.js";
 import { roleName } from "./roles.js";
 
@@ -72,8 +72,9 @@ function Accept({ invitation, onOther }) {
   const { organization, address } = invitation;
   const { value: profile, error } = useLoaded(async () => (await own("GET", `${identity}/profile`)).body);
   const [done, setDone] = useState(false);
+  const { stepUp, dialog } = useStepUp(); // for an administrator who leaves another organization
   const accept = useAction(async (leave) => {
-    await own("POST", `${identity}/invitations/${key}/accept`, leave ? { json: { leave } } : {});
+    await stepUp("POST", `${identity}/invitations/${key}/accept`, leave ? { leave } : {});
     setDone(true);
   });
   const email = person()?.email ?? "";
@@ -94,7 +95,7 @@ function Accept({ invitation, onOther }) {
       <div class="row">${other}</div>`
       : present ? html`<p>${F("You are a member of %s. With one click you leave it and join %s. Your mailbox and your transfers stay yours.", before, name)}</p>
         ${button(F("Leave %s and join %s", before, name))}`
-      : button(T("Accept the invitation"))}`;
+      : button(T("Accept the invitation"))}${dialog}`;
 }
 
 /** The last step. The organization may have a host of its own. */

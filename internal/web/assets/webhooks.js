@@ -1,6 +1,5 @@
 // /account and /organization: webhooks and export targets: making one (the secret of a webhook is shown once), testing, pausing and
-// deleting it,
-// and the log of its deliveries.
+// deleting it, and the log of its deliveries.
 
 import { Ask, Button, Check, Copy, Field, Form, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T, since, when } from "./i18n.js";
