@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // importantChange is the subject of mails about sensitive changes.
@@ -129,7 +130,7 @@ func TestAttackOperatorsAccomplice(t *testing.T) {
 		"events": []string{"TRANSFER_RECEIVED"}, "user": "eve", "password": "x"}).WantError(identity.ErrJunior)
 	eve.Delete(acme.member(ann)).WantError(identity.ErrJunior)
 	s.Stranger().Post(s.Identity+"/auth/undo/"+got.Key(t, "/undo/"), nil).Want(http.StatusOK)
-	eve.Get(acme.path + "/members").Want(http.StatusUnauthorized)
+	poll.Until(t, "Eve's session has ended", func() bool { return eve.Get(acme.path+"/members").Status == http.StatusUnauthorized })
 }
 
 // TestUndoOrganizationChanges: the link in the mail restores what was before each kind of change.

@@ -61,12 +61,14 @@ func TestEnvironment(t *testing.T) {
 	s.Stranger().With("Accept", "text/html").Get(s.Identity + "/environment").WantError(fault.ErrNotAcceptable)
 	s.Stranger().As("nonsense").Get(s.Identity + "/environment").Want(http.StatusOK)
 
-	poll.Until(t, "the host's environment", func() bool {
-		return s.Stranger().With("Host", "files.acme.test").Get(s.Identity+"/environment").String("organizationProfile.uid") == acme.uid
-	})
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
 	for _, host := range []string{"files.acme.test", "old.acme.test", "FILES.acme.test"} {
-		own := s.Stranger().With("Host", host).Get(s.Identity + "/environment").Want(http.StatusOK)
+		var own *testkit.Response
+		poll.Until(t, "the environment at "+host+" knows all changes", func() bool {
+			own = s.Stranger().With("Host", host).Get(s.Identity + "/environment").Want(http.StatusOK)
+			return !slices.ContainsFunc([]string{acme.uid, "old.acme.test", "/assets/theme", "/assets/logo"},
+				func(part string) bool { return !strings.Contains(string(own.Body), part) })
+		})
 		if own.String("baseUrlId") != "http://files.acme.test"+port+s.Identity ||
 			own.String("organizationProfile.hostname") != "files.acme.test" ||
 			own.String("organizationProfile.inactiveHostnames.0") != "old.acme.test" || own.Number("limitations.users") != 100 ||

@@ -174,6 +174,7 @@ export const TransferCode = Object.freeze({
   CLIENT_TRANSFERS: 429030,
   STORAGE_FULL: 503010,
   STOPPING: 503011,
+  DAMAGED: 503012,
   UPLOADS: 503021,
 });
 
@@ -335,6 +336,7 @@ const transferSentences = {
   [TransferCode.TOO_MANY_RECIPIENTS_TODAY]: () => T("You’ve reached today’s limit of recipients."),
   [TransferCode.UPLOADS]: () => T("Too many files are being sent at once. Please try again in a moment."),
   [TransferCode.STORAGE_FULL]: () => T("The server is out of storage right now. What has arrived is safe."),
+  [TransferCode.DAMAGED]: () => T("The stored file is damaged. Ask the sender to send it again."),
   [TransferCode.STOPPING]: () => T("The service is down for maintenance and will be back soon."),
 };
 
