@@ -194,7 +194,7 @@ CREATE INDEX memberships_organization_idx ON identity.memberships (organization,
 CREATE INDEX memberships_administrators ON identity.memberships (organization, admin_since, person) WHERE admin_since IS NOT NULL;
 CREATE INDEX memberships_by_age ON identity.memberships (organization, created_at, person); -- lists the members in batches, oldest first
 
--- Invitations: shared ones can be accepted by anybody and often, a personalized one by whoever proves its address.
+-- Invitations: shared ones can be accepted by anybody and often, a personalized one by a person who proves its address.
 CREATE TABLE identity.invitations (
     key          text        NOT NULL,
     organization uuid        NOT NULL,

@@ -319,7 +319,7 @@ CREATE TABLE identity.security_change_factors (
 );
 CREATE INDEX security_change_factors_uid_idx ON identity.security_change_factors (uid);
 
--- Sensitive changes of organizations, each with what restores the state before it, so that the link in the mails about it can (contract 3.29).
+-- Sensitive changes of organizations, each with what the link in the mails about it needs to restore the state before it (contract 3.29).
 CREATE TABLE identity.organization_changes (
     seq          bigint      GENERATED ALWAYS AS IDENTITY,
     organization uuid        NOT NULL,

@@ -114,7 +114,7 @@ CREATE TABLE transfer.reservations (
     organization          uuid,                 -- the owner's, charged beside the owner; null without
     limits_organization   uuid        NOT NULL, -- the owner's, or the free one
     sender                uuid,                 -- the uploader's person, where known
-    sender_by_session     boolean     NOT NULL DEFAULT true, -- a session names the sender, and so checks its addresses; a uid token does not
+    sender_by_session     boolean     NOT NULL DEFAULT true, -- a session names the sender, which checks its addresses; a uid token does not
     -- The network that began an open reservation: strangers' bytes are bounded for each; erased by the confirm.
     client                text,
     subject               text,

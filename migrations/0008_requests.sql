@@ -1,7 +1,7 @@
 -- +goose Up
 
--- Requests (contract 4.29): a person asks others for documents. What a party uploads is a reservation of type mailbox that names the request
--- and the party; what it hands in is a transfer.
+-- Requests (contract 4.29): a person asks others for documents. What a party uploads is a reservation of type mailbox that names the
+-- request and the party; what it hands in is a transfer.
 CREATE TABLE transfer.requests (
     uid             uuid        NOT NULL,
     owner           uuid        NOT NULL, -- the person who asks, and whose limits and volume apply
@@ -58,7 +58,7 @@ CREATE TABLE transfer.request_parties (
     name         text,
     locale       text        NOT NULL,
     time_zone    text        NOT NULL,
-    joined       boolean     NOT NULL DEFAULT false, -- by the public link: the own link was mailed to the address, and the owner never sees it
+    joined       boolean     NOT NULL DEFAULT false, -- by the public link: the owner never sees the own link, which was mailed
     key_version  integer     NOT NULL DEFAULT 1,
     key_hash     bytea       NOT NULL,               -- SHA-256 of the key in its link
     opened_at    timestamptz,

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the blob store's conformance suite, uploads through complete servers, and kill -9 (ROUNDS, 10) during uploads, against a real S3 server:
-# versitygw, built once into .tools. TEST_S3_URL (s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…) selects another service.
+# Runs the blob store's conformance suite, uploads through complete servers, and kill -9 (ROUNDS, 10) during uploads, against a real S3
+# server: versitygw, built once into .tools. TEST_S3_URL (s3://KEY:SECRET@bucket/prefix?endpoint=…&region=…) selects another service.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 start_s3

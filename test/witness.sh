@@ -11,7 +11,8 @@ need ssh-agent openssh-client
 witness=v0.0.0-20260720115447-2e1c6971d19e torchwood=v0.9.0 tools="$root/.tools/witness-$torchwood"
 if [ ! -x "$tools/litewitness" ]; then
   echo "building the witnesses once (about two minutes)" >&2
-  for program in "github.com/transparency-dev/witness/cmd/omniwitness@$witness" "github.com/transparency-dev/witness/cmd/generate_keys@$witness" \
+  for program in "github.com/transparency-dev/witness/cmd/omniwitness@$witness" \
+    "github.com/transparency-dev/witness/cmd/generate_keys@$witness" \
     "filippo.io/torchwood/cmd/litewitness@$torchwood"; do
     GOBIN="$tools" GOFLAGS='' go install "$program"
   done
@@ -20,5 +21,6 @@ fi
 go test -tags campaign -c -o "$work/campaign.test" ./test/campaign
 make -s build
 cd test/campaign
-TEST_OMNIWITNESS="$tools/omniwitness" TEST_GENERATE_KEYS="$tools/generate_keys" TEST_LITEWITNESS="$tools/litewitness" TEST_FOREIGN_VERIFIER="$work/verify" \
+TEST_OMNIWITNESS="$tools/omniwitness" TEST_GENERATE_KEYS="$tools/generate_keys" TEST_LITEWITNESS="$tools/litewitness" \
+  TEST_FOREIGN_VERIFIER="$work/verify" \
   unshare -n bash -c 'ip link set lo up && exec "$@"' - "$work/campaign.test" -test.v -test.timeout 3h -test.run '^TestWitnesses$'

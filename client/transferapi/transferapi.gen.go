@@ -1142,7 +1142,7 @@ type OrganizationTransfer struct {
 		DownloadedAt *Timestamp `json:"downloadedAt"`
 		Downloads    int        `json:"downloads"`
 
-		// Email null: whoever has the link
+		// Email null: anybody who has the link
 		Email *string                            `json:"email"`
 		Type  OrganizationTransferRecipientsType `json:"type"`
 		UID   *uuid.UUID                         `json:"uid"`

@@ -53,8 +53,11 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writable writes a row of its own, at most once a second whoever asks, and returns why that fails.
+// writable writes a row of its own and returns why that fails. It writes once a second at most, however many ask. A client that leaves does
+// not end the write, since others get its result.
 func (a *App) writable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
+	defer cancel()
 	a.written.Lock()
 	defer a.written.Unlock()
 	if time.Since(a.written.at) > writeEvery {

@@ -1,10 +1,12 @@
 package app_test
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -93,4 +95,29 @@ func TestLostFile(t *testing.T) {
 	}
 	ann.Delete(transfer).Want(http.StatusNoContent)
 	ann.Get(object).Want(http.StatusNotFound)
+}
+
+// TestReadyOutlivesItsClient: a client that leaves while readyz writes does not make the server unready for others.
+func TestReadyOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	s.Stranger().Get("/readyz").Want(http.StatusOK)
+	tx, err := s.App.DB.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(t.Context()) //nolint:errcheck // rolled back below, or the test has failed
+	if _, err := tx.Exec(t.Context(), "SELECT FROM settings WHERE name = 'health' FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1100 * time.Millisecond) // the next request writes
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if r, err := s.Stranger().Try(ctx, http.MethodGet, "/readyz", nil); err == nil {
+		t.Errorf("readyz answered %d while its row was locked", r.Status)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Stranger().Get("/readyz").Want(http.StatusOK)
 }

@@ -51,7 +51,8 @@ func (p *Program) verifyCommand() *cobra.Command {
 	var tsaCert string
 	c := &cobra.Command{
 		Use: "verify [flags] --key KEY… receipt.consign [FILE…]", Short: "Verify a receipt and files offline",
-		Long: `Verify a receipt and files offline. The receipt is the file receipt.consign, or the PDF to which it is attached. KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
+		Long: `Verify a receipt and files offline. The receipt is the file receipt.consign, or the PDF to which it is attached. 
+KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
 The exit code is 1 when the receipt or a file is refused.`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(_ *cobra.Command, paths []string) error { return p.verify(paths, keys, witnesses, tsaCert) },

@@ -222,7 +222,8 @@ func TestGrowingTablesAreVacuumedOften(t *testing.T) {
 		"transfer.search_texts", "identity.id_tokens", "events"} {
 		var often bool
 		if err := conn.QueryRow(t.Context(),
-			`SELECT reloptions @> '{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}' FROM pg_class WHERE oid = $1::regclass`,
+			`SELECT reloptions @> '{autovacuum_vacuum_scale_factor=0.02,autovacuum_analyze_scale_factor=0.02}'
+				FROM pg_class WHERE oid = $1::regclass`,
 			table).Scan(&often); err != nil || !often {
 			t.Errorf("%s is not vacuumed after changes of 2 %%: %v", table, err)
 		}

@@ -11,7 +11,8 @@ need wapiti wapiti
 
 step "Server"
 port=$(free_port) data="$work/var"
-export CONSIGN_RATE_LIMIT=off CONSIGN_BCRYPT_COST=4 CONSIGN_NEW_TRANSFER_BUCKET=1000000,1000/s CONSIGN_STRANGER_SHARE=100 CONSIGN_STRANGER_RESERVATIONS=10000 CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS=0
+export CONSIGN_RATE_LIMIT=off CONSIGN_BCRYPT_COST=4 CONSIGN_NEW_TRANSFER_BUCKET=1000000,1000/s CONSIGN_STRANGER_SHARE=100
+export CONSIGN_STRANGER_RESERVATIONS=10000 CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS=0
 start_server "$data" "$port" "$(free_port)" --demo
 url="http://localhost:$port" transfer="http://localhost:$port/transfer/v2" identity="http://localhost:$port/id/v3"
 email=$(sed -n 's/^email: *//p' "$data/demo.txt") password=$(sed -n 's/^password: *//p' "$data/demo.txt")

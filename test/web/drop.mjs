@@ -308,7 +308,8 @@ export async function dropTests() {
           if (found.lcp < best.lcp) best = found;
         }
         const load = os.loadavg()[0] / os.cpus().length;
-        console.log(`      first load of ${at.slice(0, 3)}: ${(best.size / 1000).toFixed(1)} kB in ${best.answers} answers; LCP ${best.lcp.toFixed(0)} ms; load of the machine ${load.toFixed(1)}`);
+        console.log(`      first load of ${at.slice(0, 3)}: ${(best.size / 1000).toFixed(1)} kB in ${best.answers} answers; `
+          + `LCP ${best.lcp.toFixed(0)} ms; load of the machine ${load.toFixed(1)}`);
         if (best.lcp > (load < 1 ? 1500 : 1800) && load < 3) throw new Error(`${at}: LCP ${best.lcp} ms`);
       }
     } finally {

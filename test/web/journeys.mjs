@@ -49,8 +49,9 @@ export async function journeyTests() {
     const p = await page(await signedIn(member, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/account");
     const [copy] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Ihre Daten herunterladen" }).click()]);
     equal(copy.suggestedFilename(), "export.zip", "name of the copy");
-    const listed = execFileSync("python3",
-      ["-c", "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))", await copy.path()], { encoding: "utf8" });
+    const program = "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); "
+      + "print(json.dumps(json.loads(z.read('export.json'))['emails'][0]['address']))";
+    const listed = execFileSync("python3", ["-c", program, await copy.path()], { encoding: "utf8" });
     equal(JSON.parse(listed), member.email, "address in the copy");
     await mail(member.email, "/undo/");
     await picture(p, "leaving", "On the account page a person downloads a copy of the own data, and may delete the account (German).");

@@ -27,7 +27,8 @@ func (c company) command(t *testing.T, email string, roles ...string) {
 // mails returns how many mails with a subject an address has got.
 func mails(t *testing.T, s *testkit.Server, address, template string) (n int) {
 	t.Helper()
-	must(t, s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE recipient = $1 AND template = $2`, address, template).Scan(&n))
+	must(t, s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*) FROM mails WHERE recipient = $1 AND template = $2`,
+		address, template).Scan(&n))
 	return n
 }
 

@@ -24,7 +24,8 @@ func TestLoad(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "clients.json")
 	content := `[
-	 {"type":"keycloak","issuer":"https://sso.example.com/realms/a","clientId":"c1","clientSecret":"` + secret + `","name":"Sign in with A","organizationUid":"` + organization + `","domains":["a.example"],"emailTrusted":true},
+	 {"type":"keycloak","issuer":"https://sso.example.com/realms/a","clientId":"c1","clientSecret":"` + secret + `",
+	  "name":"Sign in with A","organizationUid":"` + organization + `","domains":["a.example"],"emailTrusted":true},
 	 {"type":"microsoft","issuer":"https://login.microsoftonline.com/common/v2.0","clientId":"c2"},
 	 {"type":"google","issuer":"https://accounts.google.com","clientId":"c3","emailTrusted":false},
 	 {"type":"apple","issuer":"https://appleid.apple.com","clientId":"c4"},

@@ -96,7 +96,8 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 	const rest = 500 * time.Millisecond
 	began := time.Now()
 	// by another replica
-	w.exec(`INSERT INTO transfer.segments (uid, object, number, size, epoch, lease_until) SELECT uid, uid, 1, 6, 1, clock_timestamp() + $1::interval FROM transfer.objects`, rest)
+	w.exec(`INSERT INTO transfer.segments (uid, object, number, size, epoch, lease_until) 
+		SELECT uid, uid, 1, 6, 1, clock_timestamp() + $1::interval FROM transfer.objects`, rest)
 	b := newSlowBody([]byte("abc"))
 	in := whole(nil)
 	in.BodyLength, in.Body = 6, b

@@ -10,7 +10,8 @@ export function usable(address) {
   try {
     const { hostname } = new URL(`//${address.slice(at + 1)}/`, location.href); // in ASCII
     const labels = hostname.split(".");
-    return (labels.length > 1 || hostname === "localhost") && labels.every((l) => label.test(l)) && !/^\d+$/.test(labels.at(-1) ?? "") && at + 1 + hostname.length <= 254;
+    return (labels.length > 1 || hostname === "localhost") && labels.every((l) => label.test(l)) && !/^\d+$/.test(labels.at(-1) ?? "")
+      && at + 1 + hostname.length <= 254;
   } catch {
     return false;
   }

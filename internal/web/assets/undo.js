@@ -16,14 +16,14 @@ show(() => {
     return html`<div class="narrow card center">
       <div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The change was undone")}<//>
-      <p>${T("Whoever made it was signed out. Check the administrators and settings of your organization.")}</p>
+      <p>${T("The person who made it was signed out. Check the administrators and settings of your organization.")}</p>
       <a class="button primary" href="/login">${T("Sign in")}</a>
     </div>`;
   }
   if (ofOrganization) {
     return html`<div class="narrow card">
       <h1>${T("Undo this change")}</h1>
-      <p>${T("Was a change of your organization not meant to happen? This undoes it and signs out whoever made it.")}</p>
+      <p>${T("Was a change of your organization not meant to happen? This undoes it and signs out the person who made it.")}</p>
       <${Problem} error=${undo.error} />
       <${Button} kind="primary" busy=${undo.busy} onClick=${() => undo.run()}>${T("Undo this change")}<//>
     </div>`;

@@ -15,9 +15,9 @@ import { reopen } from "../files.js";
 
 /**
  * The data that a component keeps from one render to the next. `key`: of the record and the receipt. `keep`: this window has the lock of
- * the record and may write it.
- * `keeps`: this browser may keep something. `found`: the record of an earlier visit that may be another person's. `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the reservation
- * being created.
+ * the record and may write it. `keeps`: this browser may keep something. `found`: the record of an earlier visit that may be another
+ * person's. `since`: time of the reservation. `left`: chosen files that wait because no reservation could be created. `opening`: the
+ * reservation being created.
  * @typedef {{key: import("../store.js").Key, upload: Upload | null, form: Record<string, any>, keep: boolean, keeps: boolean,
  *   since: number, left: import("../files.js").Chosen[], found?: any,
  *   opening?: Promise<import("./engine.js").Reservation> | null}} State
@@ -36,8 +36,8 @@ const lifetime = 48 * 3600 * 1000; // milliseconds until a reservation expires
  * Returns the upload of this page and the functions that change it.
  * @param {string} name of the record in store.js, whose owner is the signed-in person
  * @param {() => Promise<import("./engine.js").Reservation>} reserve creates the reservation; called with the first file
- * @param {{find?: (uid: string) => Promise<any>, keeps?: boolean}} [options] `find` reads the transfer, when the person may. Without `keeps`,
- *   the device keeps nothing
+ * @param {{find?: (uid: string) => Promise<any>, keeps?: boolean}} [options] `find` reads the transfer, when the person may.
+ *   Without `keeps`, the device keeps nothing
  */
 export function useUpload(name, reserve, { find, keeps = true } = {}) {
   const state = useRef(/** @type {State} */ (

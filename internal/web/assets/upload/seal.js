@@ -10,8 +10,8 @@ const utf8 = new TextEncoder();
 /** @param {string} address @param {BufferSource} salt */
 async function keyOf(address, salt) {
   const raw = await crypto.subtle.importKey("raw", utf8.encode(address.trim().toLowerCase()), "PBKDF2", false, ["deriveKey"]);
-  return crypto.subtle.deriveKey({ name: "PBKDF2", hash: "SHA-256", salt, iterations: rounds }, raw, { name: "AES-GCM", length: 256 }, false,
-    ["encrypt", "decrypt"]);
+  return crypto.subtle.deriveKey({ name: "PBKDF2", hash: "SHA-256", salt, iterations: rounds }, raw,
+    { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }
 
 /** The latest key: forms are sealed after each change. */
