@@ -44,7 +44,8 @@ func organizationChanged(c *composer) {
 		return
 	}
 	c.button(c.T("Undo this change"))
-	c.note(c.F("If this should not have happened, use this link. It undoes the change and signs out the person who made it. It works until %s.",
+	c.note(c.F(
+		"If this should not have happened, use this link. It undoes the change and signs out the person who made it. It works until %s.",
 		c.moment("expiresAt")))
 }
 
