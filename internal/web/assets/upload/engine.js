@@ -80,7 +80,8 @@ export class Upload {
       if (there?.state === "failed") this.remove(there);
       const item = {
         clientId: `f${this.next++}-${Date.now().toString(36)}${this.item.slice(-6)}`,
-        name, size: file.size, modified: file.lastModified, file, handle, held: 0, flying: 0, state: "waiting", problem: "", attached: false,
+        name, size: file.size, modified: file.lastModified, file, handle,
+        held: 0, flying: 0, state: "waiting", problem: "", attached: false,
       };
       known.set(name, item);
       this.items.push(item);
