@@ -147,9 +147,11 @@ CREATE TABLE idempotency_keys (
     busy_until  timestamptz NOT NULL, -- until then nobody else takes over a request that is not done
     expires_at  timestamptz NOT NULL,
     answer      bytea,                -- sealed
+    about       uuid,                 -- what the request created: the answer is erased with it
     CONSTRAINT idempotency_keys_pkey PRIMARY KEY (key)
 );
 CREATE INDEX idempotency_keys_caller ON idempotency_keys (caller, expires_at);
+CREATE INDEX idempotency_keys_about ON idempotency_keys (about) WHERE answer IS NOT NULL;
 CREATE INDEX idempotency_keys_expires_at ON idempotency_keys (expires_at);
 
 -- Marks a request as done, in the transaction of its effect. A server that was overtaken gets an error, which rolls that back.

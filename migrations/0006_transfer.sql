@@ -267,6 +267,7 @@ CREATE TABLE transfer.transfers (
     delete_after_download boolean     NOT NULL DEFAULT false, -- ends when a recipient has downloaded everything
     held_states           text[],               -- which objects are not given because of their inspection; null: no policy
     held_rules            text[],
+    held_anyway           boolean     NOT NULL DEFAULT false, -- its owner may take them with anyway=true
     malware_status        text,                 -- the worst state of its objects
     -- The owner of the mailbox was not mailed: the number of mails of the day was used up.
     unmailed              boolean     NOT NULL DEFAULT false,

@@ -1333,7 +1333,7 @@ type WebhookDelivery struct {
 	// NextAttemptTimestamp null: no attempt follows
 	NextAttemptTimestamp *string `json:"nextAttemptTimestamp"`
 
-	// Reason Of the last failure: STATUS, not 2xx · ADDRESS, webhooks are not sent there · TIMEOUT, after 10 s · FAILED, no connection · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive · of export targets: DIFFERENT, size or SHA-256 differ · ENDED, the transfer ended before · PROTECTED, a password, an address or limits protect the transfer
+	// Reason Of the last failure: STATUS, not 2xx · TIMEOUT, after 10 s · FAILED, no connection, or an address where webhooks are not sent · TOO_MANY, over 1000 deliveries waited · DISABLED, the webhook was inactive · of export targets: DIFFERENT, size or SHA-256 differ · ENDED, the transfer ended before · PROTECTED, a password, an address or limits protect the transfer
 	Reason *string              `json:"reason"`
 	State  WebhookDeliveryState `json:"state"`
 

@@ -27,6 +27,40 @@ func TestPprofIsOff(t *testing.T) {
 	}
 }
 
+// TestAttackAdminRebinding: a site whose name leads to the admin listener reads nothing there. Probes ask for any name.
+func TestAttackAdminRebinding(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_PPROF", "on"), testkit.Env("CONSIGN_ADMIN_HOSTS", "metrics.example.com"))
+	ask := func(host, path string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Admin+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		return answer.StatusCode
+	}
+	for _, path := range []string{"/metrics", "/debug/pprof/cmdline", "/admin"} {
+		for _, host := range []string{"evil.example", "evil.example:9090", "localhost.evil.example", "127.0.0.1.evil.example"} {
+			if status := ask(host, path); status != http.StatusMisdirectedRequest {
+				t.Errorf("GET %s of %s answers %d", path, host, status)
+			}
+		}
+	}
+	for _, host := range []string{"localhost:9090", "LOCALHOST", "10.0.0.7:9090", "[::1]:9090", "metrics.example.com"} {
+		if status := ask(host, "/metrics"); status != http.StatusOK {
+			t.Errorf("GET /metrics of %s answers %d", host, status)
+		}
+	}
+	if status := ask("evil.example", "/readyz"); status != http.StatusOK {
+		t.Errorf("a probe of another name gets %d", status)
+	}
+}
+
 // TestAPIAnswersHaveAPolicy: an API answer that a browser opens as a page loads nothing and cannot be framed.
 func TestAPIAnswersHaveAPolicy(t *testing.T) {
 	t.Parallel()

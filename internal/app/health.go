@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,20 +101,35 @@ func health(w http.ResponseWriter, status int, text string) {
 // adminHandler serves health, metrics and, with CONSIGN_PPROF, profiles on the admin listener, which must not be public. Unless
 // CONSIGN_ADMIN_CONSOLE is off, everything else is what the public listener serves, and the console.
 func (a *App) adminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", a.healthz)
-	mux.HandleFunc("GET /readyz", a.readyz)
+	probes, mux := http.NewServeMux(), http.NewServeMux()
+	probes.HandleFunc("GET /healthz", a.healthz)
+	probes.HandleFunc("GET /readyz", a.readyz)
+	probes.Handle("/", a.known(mux))
 	mux.Handle("GET /metrics", a.metrics.Handler())
 	if a.config.AdminConsole != config.ConsoleOff {
 		mux.Handle("/", a.API.AdminHandler())
 	}
 	if !a.config.Pprof {
-		return mux
+		return probes
 	}
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return mux
+	return probes
+}
+
+// known refuses requests for names that are not this server's. A site whose name somebody leads to this listener (DNS rebinding) could
+// read answers otherwise. An address in place of a name cannot be led anywhere else.
+func (a *App) known(next http.Handler) http.Handler {
+	names := append([]string{"localhost", a.config.PublicURL.Hostname()}, a.config.AdminHosts...)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if _, err := netip.ParseAddr(host); err != nil && !slices.Contains(names, strings.ToLower(host)) {
+			health(w, http.StatusMisdirectedRequest, "not a name of this server (CONSIGN_ADMIN_HOSTS)")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -149,6 +150,32 @@ func TestIdempotencyKey(t *testing.T) {
 	s.Clock.Advance(24*time.Hour + time.Second)
 	if err := s.App.Jobs.RunOnce(t.Context(), "idempotency-clean"); err != nil || keys(t, s, "true") != 0 {
 		t.Errorf("%d keys after a day, %v", keys(t, s, "true"), err)
+	}
+}
+
+// TestAttackErasedAnswer: a stored answer ends with the reservation or transfer that it shows.
+func TestAttackErasedAnswer(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
+	box, body := s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": "sam@example.com", "subject": "secret"}
+	for key, erase := range map[string]func(reservation string, by *testkit.Person){
+		"deleted": func(path string, by *testkit.Person) { by.Delete(path).Want(http.StatusNoContent) },
+		"revoked": func(path string, by *testkit.Person) {
+			uid := by.Post(path+"/confirm", nil).Want(http.StatusOK).String("uid")
+			ann.Delete(s.Transfer + "/transfers/" + uid).Want(http.StatusNoContent)
+		},
+	} {
+		stranger := s.Stranger()
+		made := stranger.With("Idempotency-Key", key).Post(box, body).Want(http.StatusCreated)
+		erase(made.Header.Get("Location"), stranger.As(strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")))
+		if r := stranger.With("Idempotency-Key", key).Post(box, body).WantError(idempotency.ErrLost); bytes.Contains(r.Body, []byte("secret")) {
+			t.Errorf("%s: %s", key, r.Body)
+		}
+	}
+	if n := keys(t, s, "answer IS NOT NULL"); n != 0 {
+		t.Errorf("%d answers are left", n)
 	}
 }
 

@@ -97,6 +97,10 @@ func (k *checks) serving(c *Config) {
 	k.must(listenAddress(c.Listen), "LISTEN", "must be an address like :8080 or 127.0.0.1:8080")
 	k.must(listenAddress(c.AdminListen), "ADMIN_LISTEN", "must be an address like 127.0.0.1:9090")
 	k.must(c.AdminListen != c.Listen, "ADMIN_LISTEN", "must not be CONSIGN_LISTEN: what it serves is not for the public")
+	for _, name := range c.AdminHosts {
+		k.must(hostname(name) && name == strings.ToLower(name), "ADMIN_HOSTS",
+			"must be names like metrics.example.com in lower case, without ports, separated by commas")
+	}
 	k.must(c.TLSCert == "" || c.TLSKey != "", "TLS_KEY", "is missing: CONSIGN_TLS_CERT needs it")
 	k.must(c.TLSKey == "" || c.TLSCert != "", "TLS_CERT", "is missing: CONSIGN_TLS_KEY needs it")
 	for name, list := range map[string][]string{"CORS_ORIGINS": c.CORSOrigins, "REDIRECT_ORIGINS": c.RedirectOrigins} {

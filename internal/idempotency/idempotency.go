@@ -32,7 +32,7 @@ var (
 	// ErrRunning: the first request with the key has no answer yet.
 	ErrRunning = fault.New(409902, "Idempotency-Key: the first request with this key is still running; repeat this one").WithRetryAfter(
 		time.Second)
-	// ErrLost: the first request took effect, and its answer was not stored.
+	// ErrLost: the first request took effect, and its answer was not stored, or was erased with what it created.
 	ErrLost = fault.New(409903, "Idempotency-Key: the first request with this key took effect, but its answer was lost; look at what it was "+
 		"to create")
 	// ErrOther: the key belongs to a request with another method, path, query or body.
@@ -185,7 +185,8 @@ func (c *Claim) Context(ctx context.Context) context.Context {
 	return database.WithMark(ctx, database.Statement{SQL: `SELECT mark_idempotent($1, $2)`, Args: []any{c.key, c.uid}})
 }
 
-// Keep stores the answer of a request that succeeded. An answer over maxAnswer is not kept: the next request gets ErrLost.
+// Keep stores the answer of a request that succeeded. An answer over maxAnswer is not kept: the next request gets ErrLost. Forget finds it
+// by the first uid in its Location.
 func (c *Claim) Keep(ctx context.Context, a Answer) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime)
 	defer cancel()
@@ -198,7 +199,25 @@ func (c *Claim) Keep(ctx context.Context, a Answer) error {
 		sealed = c.store.box.Seal(plain, c.key)
 	}
 	_, err := database.Exec(ctx, c.store.db.Pool, "keep answer", `
-		UPDATE idempotency_keys SET done = true, answer = $3, busy_until = $4 WHERE key = $1 AND claim = $2`, c.key, c.uid, sealed, c.store.now())
+		UPDATE idempotency_keys SET done = true, answer = $3, busy_until = $4, about = $5 WHERE key = $1 AND claim = $2`,
+		c.key, c.uid, sealed, c.store.now(), about(a.Header.Get("Location")))
+	return err
+}
+
+// about returns the first uid in a URL's path, nil when there is none.
+func about(location string) *uuid.UUID {
+	for part := range strings.SplitSeq(location, "/") {
+		if uid, err := uuid.Parse(part); err == nil {
+			return &uid
+		}
+	}
+	return nil
+}
+
+// Forget erases the answers about things that a transaction erases: the next request with their key gets ErrLost.
+func Forget(ctx context.Context, tx database.Tx, erased ...uuid.UUID) error {
+	_, err := database.Exec(ctx, tx, "forget answers", `
+		UPDATE idempotency_keys SET answer = NULL WHERE about = ANY ($1) AND answer IS NOT NULL`, erased)
 	return err
 }
 

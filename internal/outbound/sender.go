@@ -28,9 +28,10 @@ const (
 // The reasons of a failed attempt.
 const (
 	ReasonStatus  = "STATUS"  // the receiver answered, but not with 2xx
-	ReasonAddress = "ADDRESS" // the address leads to a network where webhooks must not lead
 	ReasonTimeout = "TIMEOUT" // no whole answer within 10 s
-	ReasonFailed  = "FAILED"  // no connection, no TLS, or no HTTP
+	// ReasonFailed: no connection, no TLS, no HTTP, or an address in a network where webhooks must not lead. One word, since two would
+	// tell which names exist in the server's network.
+	ReasonFailed = "FAILED"
 )
 
 // Message is a delivery to one receiver.
@@ -80,7 +81,7 @@ func (s *Sender) Send(ctx context.Context, m Message) (Result, error) {
 		return Result{}, err
 	}
 	if _, err := s.guard.Check(m.URL); err != nil { // the operator may have changed what is allowed
-		return Result{Reason: ReasonAddress}, nil
+		return Result{Reason: ReasonFailed}, nil
 	}
 	begin := time.Now()
 	answer, err := s.client.Do(request)
@@ -130,10 +131,7 @@ func (s *Sender) request(ctx context.Context, m Message) (*http.Request, error) 
 // network.
 func Reason(err error) string {
 	var network net.Error
-	switch {
-	case errors.Is(err, ErrAddress):
-		return ReasonAddress
-	case errors.As(err, &network) && network.Timeout():
+	if errors.As(err, &network) && network.Timeout() {
 		return ReasonTimeout
 	}
 	return ReasonFailed

@@ -128,7 +128,7 @@ func TestAttackRebinding(t *testing.T) {
 	s := NewSender(NewGuard(nil, "", resolver), "", time.Now)
 	for i := range 6 {
 		r, err := s.Send(t.Context(), Message{ID: "m", URL: "https://rebind.example" + port, Secrets: []string{NewSecret()}, Body: []byte("{}")})
-		if err != nil || r.Reason != ReasonAddress {
+		if err != nil || r.Reason != ReasonFailed {
 			t.Errorf("attempt %d: %+v %v", i, r, err)
 		}
 	}
@@ -141,6 +141,27 @@ func TestAttackRebinding(t *testing.T) {
 		Body: []byte("{}")})
 	if err != nil || r.Status != http.StatusOK || reached.Load() != 1 {
 		t.Errorf("to an allowed host: %+v %v", r, err)
+	}
+}
+
+// TestAttackPrivateNames: the log does not tell a name of the operator's network from one that does not exist.
+func TestAttackPrivateNames(t *testing.T) {
+	t.Parallel()
+	resolver, _ := names(t, func(string) netip.Addr { return netip.MustParseAddr("10.1.2.3") })
+	nothing := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}}
+	var reasons []string
+	for _, r := range []*net.Resolver{resolver, nothing} {
+		s := NewSender(NewGuard(nil, "", r), "", time.Now)
+		got, err := s.Send(t.Context(), Message{ID: "m", URL: "https://db.internal.example", Secrets: []string{NewSecret()}, Body: []byte("{}")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reasons = append(reasons, got.Reason)
+	}
+	if reasons[0] != ReasonFailed || reasons[1] != ReasonFailed {
+		t.Errorf("a private name and one that does not exist: %v", reasons)
 	}
 }
 

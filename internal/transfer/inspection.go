@@ -105,6 +105,7 @@ func (i Inspection) check(problems *fault.Problems) {
 type Gate struct {
 	HeldStates []string
 	HeldRules  []string
+	HeldAnyway bool // the owner of the transfer may take them
 }
 
 // Gate returns what the policy holds of a transfer of a kind. mailbox is the policy of the mailbox; it can only be stricter. inspected is
@@ -121,7 +122,7 @@ func (i Inspection) Gate(kind Kind, mailbox InspectionPolicy) (g Gate, inspected
 	if policy == PolicyOff {
 		return Gate{}, false
 	}
-	g = Gate{HeldStates: []string{string(Infected)}, HeldRules: i.Rules}
+	g = Gate{HeldStates: []string{string(Infected)}, HeldRules: i.Rules, HeldAnyway: i.DownloadAnyway}
 	if policy == PolicyHold {
 		g.HeldStates = append(g.HeldStates, string(Scanning))
 		if i.Partly == PolicyHold {

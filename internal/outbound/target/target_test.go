@@ -164,7 +164,7 @@ func TestCopyFailures(t *testing.T) {
 		t.Errorf("a transfer that cannot be read: %v", err)
 	}
 	strict := New(outbound.NewGuard(nil, "", nil), "")
-	if r, _ := strict.Copy(t.Context(), c.address(), login, transferOf(good)); r.Reason != outbound.ReasonAddress {
+	if r, _ := strict.Copy(t.Context(), c.address(), login, transferOf(good)); r.Reason != outbound.ReasonFailed {
 		t.Errorf("to a private address: %+v", r)
 	}
 	if r, err := newCopier().Test(t.Context(), c.address(), login); err != nil || r.Reason != "" {

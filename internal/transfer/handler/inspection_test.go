@@ -136,6 +136,23 @@ func TestInfected(t *testing.T) {
 	ann.Get(contentPath(path, shown, 0)).Want(http.StatusOK)
 }
 
+// TestAttackDownloadAnyway: an organization of one's own does not open what another policy holds.
+func TestAttackDownloadAnyway(t *testing.T) {
+	t.Parallel()
+	s, ann, _ := newScanned(t)
+	s.SignUp("bob@example.com")
+	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"bad", string(scanner.Eicar)})
+	bad := contentPath(x.path, inspected(t, ann, x.path, "infected"), 0)
+	createOrganization(ann, "Mine")
+	ann.Put(s.Transfer+"/adminunit", object{"availableTtl": []int{7}, "defaultTtl": 7, "inspection": object{"downloadAnyway": true}}).
+		Want(http.StatusOK)
+	if told := ann.Get(x.path).Value("downloadAnyway"); told != nil {
+		t.Errorf("downloadAnyway is %v", told)
+	}
+	ann.Get(bad + "?anyway=true").WantError(transfer.ErrNoDownloadAnyway)
+	ann.Get(bad).WantError(transfer.ErrHeld)
+}
+
 // TestDownloadAnyway: only the owner, and only where the organization allows it.
 func TestDownloadAnyway(t *testing.T) {
 	t.Parallel()

@@ -23,8 +23,9 @@ type Access struct {
 
 	transfer.Limits // of downloads; they do not bind the sender
 
-	transfer.Gate           // which objects are not given
-	Owner         id.Person // whose volume the transfer used
+	transfer.Gate                 // which objects are not given
+	Owner         id.Person       // whose volume the transfer used
+	Organization  id.Organization // whose policies it was confirmed under
 
 	ProtectionEpoch int64 // of the transfer; download tokens with another one are of an earlier protection
 }
@@ -37,14 +38,14 @@ func locked(asSender bool, p transfer.Protection, verified bool) bool {
 }
 
 // personAccess selects an Access of person $1. The statement joins seenDelivery.
-const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner, ` + gateColumns + `, ` +
-	limitColumns + `,
+const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
+	t.limits_organization AS organization, ` + gateColumns + `, ` + limitColumns + `,
 	coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.verified, false) AS verified`
 
 // linkAccess selects an Access by the link of delivery d.
-const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner, ` + gateColumns + `, ` +
-	limitColumns + `, false AS as_sender, d.uid AS delivery,
+const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
+	t.limits_organization AS organization, ` + gateColumns + `, ` + limitColumns + `, false AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, true AS verified`
 
 // byLink joins delivery d and transfer t by $1, the hash of the key in a link, before its expiry. $4 is the time.

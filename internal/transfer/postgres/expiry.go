@@ -34,8 +34,9 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Ti
 
 // Ended is what EndTransfers has ended.
 type Ended struct {
-	Transfers int
-	charges   []charge // that Release gives back
+	Transfers    int
+	Reservations []id.Reservation // of the transfers
+	charges      []charge         // that Release gives back
 }
 
 // EndTransfers deletes the content of locked transfers and sets their final state. It deletes the objects, marks their bytes for the purge
@@ -91,14 +92,13 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 	if err != nil {
 		return e, err
 	}
-	var reservations []id.Reservation
 	for _, r := range rows {
-		reservations = append(reservations, r.Reservations...)
+		e.Reservations = append(e.Reservations, r.Reservations...)
 		e.charges = append(e.charges, charge{LimitsOrganization: r.LimitsOrganization, Held: r.Held})
 	}
-	e.Transfers = len(reservations)
+	e.Transfers = len(e.Reservations)
 	// A statement of its own: release_content reads the objects.
-	_, err = database.Exec(ctx, s.q, "delete objects", `DELETE FROM transfer.objects WHERE reservation = ANY ($1)`, reservations)
+	_, err = database.Exec(ctx, s.q, "delete objects", `DELETE FROM transfer.objects WHERE reservation = ANY ($1)`, e.Reservations)
 	return e, err
 }
 

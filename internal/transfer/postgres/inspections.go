@@ -25,9 +25,9 @@ func (s *Store) InsertInspections(ctx context.Context, t id.Transfer, g transfer
 			FROM transfer.transfers t JOIN transfer.objects o ON o.reservation = t.reservation WHERE t.uid = $1 AND o.held > 0
 			ON CONFLICT ON CONSTRAINT inspections_pkey DO NOTHING RETURNING content
 		)
-		UPDATE transfer.transfers t SET held_states = $2, held_rules = $3,
+		UPDATE transfer.transfers t SET held_states = $2, held_rules = $3, held_anyway = $5,
 			malware_status = CASE WHEN EXISTS (SELECT FROM new) THEN 'scanning' ELSE `+worst("t.reservation")+` END
-		WHERE t.uid = $1 RETURNING EXISTS (SELECT FROM new)`, t, g.HeldStates, g.HeldRules, now)
+		WHERE t.uid = $1 RETURNING EXISTS (SELECT FROM new)`, t, g.HeldStates, g.HeldRules, now, g.HeldAnyway)
 }
 
 // DueInspection is an inspection that a server has taken.

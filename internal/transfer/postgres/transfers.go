@@ -27,7 +27,7 @@ const (
 const limitColumns = `coalesce(t.max_downloads, 0) AS max_downloads, coalesce(t.max_total_downloads, 0) AS max_total_downloads, t.delete_after_download`
 
 // gateColumns are a transfer.Gate.
-const gateColumns = `coalesce(t.held_states, '{}') AS held_states, coalesce(t.held_rules, '{}') AS held_rules`
+const gateColumns = `coalesce(t.held_states, '{}') AS held_states, coalesce(t.held_rules, '{}') AS held_rules, t.held_anyway`
 
 // SeenTransfer is a transfer as one of its parties sees it.
 type SeenTransfer struct {

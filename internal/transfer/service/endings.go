@@ -3,9 +3,12 @@ package service
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/idempotency"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -70,8 +73,23 @@ func (s *Service) erase(ctx context.Context, tx *postgres.Store, uids []id.Trans
 	if err := s.mailer.Erase(ctx, tx.Tx(), references); err != nil {
 		return err
 	}
+	if err := forget(ctx, tx, uids); err != nil {
+		return err
+	}
+	if err := forget(ctx, tx, ended.Reservations); err != nil {
+		return err
+	}
 	if err := s.stateEnd(ctx, tx, uids, final); err != nil {
 		return err
 	}
 	return tx.Release(ctx, ended)
+}
+
+// forget erases stored answers about transfers or reservations.
+func forget[K any](ctx context.Context, tx *postgres.Store, of []id.ID[K]) error {
+	uids := make([]uuid.UUID, len(of))
+	for i, u := range of {
+		uids[i] = u.UUID
+	}
+	return idempotency.Forget(ctx, tx.Tx(), uids...) //nolint:wrapcheck // says what failed
 }

@@ -296,6 +296,9 @@ func (s *Service) deleteReservations(ctx context.Context, tx *postgres.Store, ui
 	if _, err := s.content.DeleteObjects(ctx, tx, uids, ""); err != nil {
 		return nil, err
 	}
+	if err := forget(ctx, tx, uids); err != nil {
+		return nil, err
+	}
 	return unused, tx.DeleteReservations(ctx, uids)
 }
 
