@@ -25,11 +25,11 @@ func TestStrangerFigures(t *testing.T) {
 	organization := min(arrived+reserved, float64(limits.Share(c.StrangerOrganizationUnconfirmedGB))*gb)
 	text := readText(t, "docs/develop/threat-model.md")
 	for _, row := range []string{
-		fmt.Sprintf("| volume of a mailbox's owner | all of it: %d GB | %.2f GB |", c.UploadVolumeGB, mailbox/gb),
-		fmt.Sprintf("| volume of an organization | all of it | %.2f GB |", organization/gb),
-		fmt.Sprintf("| disk | %.2f GB | %.2f GB |", arrived/gb, arrived/gb),
-		fmt.Sprintf("| open reservations at a mailbox | all | %d of %d |", limits.Share(c.StrangerReservations), c.StrangerReservations),
-		fmt.Sprintf("| open reservations at an organization | all | %d of %d |", limits.Share(c.StrangerOrganizationReservations),
+		fmt.Sprintf("| volume of a mailbox's owner, of %d GB | %.2f GB |", c.UploadVolumeGB, mailbox/gb),
+		fmt.Sprintf("| volume of an organization | %.2f GB |", organization/gb),
+		fmt.Sprintf("| disk | %.2f GB |", arrived/gb),
+		fmt.Sprintf("| open reservations at a mailbox | %d of %d |", limits.Share(c.StrangerReservations), c.StrangerReservations),
+		fmt.Sprintf("| open reservations at an organization | %d of %d |", limits.Share(c.StrangerOrganizationReservations),
 			c.StrangerOrganizationReservations),
 	} {
 		if !strings.Contains(text, row+"\n") {
