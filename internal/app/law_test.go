@@ -43,6 +43,8 @@ func TestImportLawForbids(t *testing.T) {
 		{"internal/identity/service", module + "internal/identity/handler"},
 		{"internal/identity/postgres", module + "internal/identity/service"},
 		{"internal/transfer/content", module + "internal/transfer/service"},
+		{"internal/identity/session", module + "internal/identity/service"},
+		{"internal/identity/notice", module + "internal/identity/session"},
 		{"internal/transfer/postgres", module + "internal/transfer/content"},
 		{"internal/identity", module + "internal/identity/postgres"},
 		{"internal/identity/service", "github.com/jackc/pgx/v5"},
@@ -142,7 +144,7 @@ func forbidden(importer, imported string) string {
 	case domain(importer) != "" && domain(target) != "" && domain(importer) != domain(target):
 		return "domains never import each other"
 	case domain(importer) != "" && domain(importer) == domain(target) && rank(importer) <= rank(target):
-		return "imports go handler, service, content, postgres, domain root"
+		return "imports go handler, service, content or session, notice, postgres, domain root"
 	case target == "internal/config" && !assembles(importer):
 		return "config is read by app and cmd only"
 	case strings.HasPrefix(target, "internal/testkit") && !strings.HasPrefix(importer, "internal/testkit"):
@@ -174,12 +176,14 @@ func domain(p string) string {
 func rank(p string) int {
 	switch path.Base(p) {
 	case "legacy": // an adapter in front of the handlers
-		return 6
+		return 7
 	case "handler":
-		return 5
+		return 6
 	case "service":
+		return 5
+	case "content", "session":
 		return 4
-	case "content":
+	case "notice":
 		return 3
 	case "postgres":
 		return 2

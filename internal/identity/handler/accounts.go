@@ -6,6 +6,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -46,7 +47,7 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request) error {
 	if account.Locale == "" {
 		account.Locale = h.catalog.Match(r.Header.Get("Accept-Language"))
 	}
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	err = h.verifying(w, r, in.Address, func() (err error) {
 		signedIn, err = h.service.SignUp(r.Context(), httpapi.Client(r.Context()), account)
 		return err

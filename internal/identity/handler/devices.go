@@ -11,7 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/seal"
 )
 
@@ -87,7 +87,7 @@ func (h *Handler) knownDevice(r *http.Request, address string, list []identity.D
 }
 
 // respondSignedIn answers a login: the token, and after the last step the device cookie.
-func (h *Handler) respondSignedIn(w http.ResponseWriter, r *http.Request, in service.SignedIn) error {
+func (h *Handler) respondSignedIn(w http.ResponseWriter, r *http.Request, in session.SignedIn) error {
 	if !in.Device.UID.IsZero() {
 		http.SetCookie(w, h.devices.cookie(identity.RememberDevice(h.devicesOf(r), in.Device), httpapi.Client(r.Context()).Host.Name))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -28,7 +29,7 @@ func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
 		signedIn, err = h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
 		return err
@@ -56,7 +57,7 @@ func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	if err := strictjson.Decode(r, &in); err != nil {
 		return err
 	}
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
 		signedIn, err = h.service.LoginCode(r.Context(), h.external(r), in.domain())
 		return err

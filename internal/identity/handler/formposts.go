@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -185,7 +186,7 @@ func (h *Handler) confirmation(r *http.Request) (cookie string, err error) {
 
 // claimState handles GET /oidc/auth.
 func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
 		signedIn, err = h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State)
 		return err

@@ -5,7 +5,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
@@ -44,7 +44,7 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 
 // resetPassword handles POST /auth/reset/{key}.
 func (h *Handler) resetPassword(w http.ResponseWriter, r *http.Request) error {
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
 		signedIn, err = h.service.ResetPassword(r.Context(), httpapi.Client(r.Context()), httpapi.Param(r, "key"))
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
@@ -44,7 +45,7 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		}
 		credentials = credentials.WithDevice(device)
 	}
-	var signedIn service.SignedIn
+	var signedIn session.SignedIn
 	client := httpapi.Client(r.Context())
 	login := func() (failed bool, err error) {
 		mfa, err := h.admit(w, r, credentials)
@@ -198,7 +199,7 @@ func (h *Handler) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err := h.service.Logout(r.Context(), c, orEmpty(jti)); err != nil {
 		return err
 	}
-	if jti == nil || *jti == service.LogoutAll || *jti == c.JTI.String() {
+	if jti == nil || *jti == session.LogoutAll || *jti == c.JTI.String() {
 		h.expireCookies(w, r, c)
 	}
 	return httpapi.NoContent(w)

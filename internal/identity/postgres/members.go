@@ -30,6 +30,11 @@ type Standing struct {
 	AdminSince *time.Time // nil: no administrator
 }
 
+// Senior reports whether the person has been an administrator for identity.SeniorAdministrator.
+func (s Standing) Senior(now time.Time) bool {
+	return s.AdminSince != nil && !s.AdminSince.After(now.Add(-identity.SeniorAdministrator))
+}
+
 // Standing returns a person's membership and roles in one organization.
 // Errors: identity.ErrOrganizationNotFound.
 func (s *Store) Standing(ctx context.Context, o id.Organization, p id.Person) (Standing, error) {

@@ -14,7 +14,9 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
@@ -62,13 +64,13 @@ func checkNext(problems *fault.Problems, next string) {
 // SignUp registers a person, queues the mail that verifies the address, and returns the ID token of a session with
 // authLevel 0.
 // Errors: fault.ErrInvalid, identity.ErrSignupAddressInUse.
-func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (SignedIn, error) {
+func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (session.SignedIn, error) {
 	if err := a.check(s.settings.PasswordMinimum); err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
 	hash, err := s.hasher.Hash(ctx, a.Password)
 	if err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
 	a.host = c.Host.Name
 	if a.Locale == "" {
@@ -76,10 +78,10 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 	}
 	if a.TimeZone == "" {
 		if a.TimeZone, err = s.store.TimeZone(ctx, c.Host.Organization); err != nil {
-			return SignedIn{}, err
+			return session.SignedIn{}, err
 		}
 	}
-	var session begun
+	var begun session.Begun
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
 		if err := s.claimAddress(ctx, tx, a.Address, now); err != nil {
@@ -89,7 +91,7 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 		if err != nil {
 			return err
 		}
-		if session, err = s.beginSession(ctx, tx, c, newSession{person: person, epoch: 1, level: identity.LevelUnverified}); err != nil {
+		if begun, err = s.BeginSession(ctx, tx, c, session.NewSession{Person: person, Epoch: 1, Level: identity.LevelUnverified}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, audit.Entry{Actor: audit.By(person, c), Action: "person.signup", Object: person.String(), Target: person})
@@ -98,9 +100,9 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (Sig
 		err = identity.ErrSignupAddressInUse.Because(err)
 	}
 	if err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
-	return s.signedIn(ctx, session)
+	return s.SignIn(ctx, begun)
 }
 
 // insertUnverified stores a new person with an unverified address. If ask is set it queues the mail that verifies it.
@@ -114,8 +116,8 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 	}); err != nil || !ask {
 		return person, err
 	}
-	return person, s.mailVerification(ctx, tx, verification{person: person, address: a.Address, key: key, expires: expires, next: a.Next,
-		host: a.host})
+	return person, s.notices.Verify(ctx, tx, notice.Verification{Person: person, Address: a.Address, Key: key, Expires: expires, Next: a.Next,
+		Host: a.host})
 }
 
 // claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup

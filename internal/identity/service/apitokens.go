@@ -10,7 +10,9 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
@@ -26,11 +28,11 @@ func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in id
 	if err := in.Check(now); err != nil {
 		return identity.APIToken{}, "", err
 	}
-	session, err := s.active(ctx, s.store, caller)
+	current, err := s.Active(ctx, s.store, caller)
 	if err != nil {
 		return identity.APIToken{}, "", err
 	}
-	if factorRequired(session) {
+	if session.FactorRequired(current) {
 		return identity.APIToken{}, "", token.ErrFactorRequired
 	}
 	mailboxes, err := s.mailboxOwners(ctx, caller, in.Mailboxes)
@@ -47,7 +49,7 @@ func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in id
 			UID: id.New[id.Session](), Person: caller.Person, Organization: in.Organization, Name: in.Name, Scopes: in.Scopes,
 			MailboxKeys: in.Mailboxes, CreatedAt: now, ExpiresAt: in.ExpiresAt,
 		},
-		Hash: hash, Mailboxes: mailboxes, Strong: session.AuthLevel >= identity.LevelTwo || session.Federated,
+		Hash: hash, Mailboxes: mailboxes, Strong: current.AuthLevel >= identity.LevelTwo || current.Federated,
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := s.lockAPITokens(ctx, tx, caller, in.Organization); err != nil {
@@ -61,9 +63,9 @@ func (s *Service) CreateAPIToken(ctx context.Context, caller token.Caller, in id
 			return err
 		}
 		t.Membership = membership.Organization
-		n := notice{template: mail.APITokenCreated, data: map[string]any{"name": in.Name, "scopes": strings.Join(in.Scopes, ", "),
+		n := notice.Notice{Template: mail.APITokenCreated, Data: map[string]any{"name": in.Name, "scopes": strings.Join(in.Scopes, ", "),
 			"validUntil": in.ExpiresAt}}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
 		if t.PersonName, err = tx.InsertAPIToken(ctx, t); err != nil {
@@ -127,11 +129,11 @@ func (s *Service) APITokens(ctx context.Context, caller token.Caller, o id.Organ
 // manageAPITokens checks the caller's ID token, and for an organization that the caller administers it.
 // Errors: token.ErrEnded, token.ErrFactorRequired, those of authorize.
 func (s *Service) manageAPITokens(ctx context.Context, caller token.Caller, o id.Organization) error {
-	session, err := s.active(ctx, s.store, caller)
+	current, err := s.Active(ctx, s.store, caller)
 	switch {
 	case err != nil:
 		return err
-	case factorRequired(session):
+	case session.FactorRequired(current):
 		return token.ErrFactorRequired
 	case o.IsZero():
 		return nil
@@ -193,7 +195,7 @@ func (s *Service) APICaller(ctx context.Context, hash token.APIHash, client toke
 // useAPIToken records the use of an API token. The first from a client network is in the audit.
 func (s *Service) useAPIToken(ctx context.Context, t postgres.APICaller, client token.Client, network string) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		first, err := tx.UseAPIToken(ctx, t.UID, address(client), network, s.now())
+		first, err := tx.UseAPIToken(ctx, t.UID, session.Address(client), network, s.now())
 		if err != nil || !first {
 			return err
 		}
@@ -204,8 +206,8 @@ func (s *Service) useAPIToken(ctx context.Context, t postgres.APICaller, client 
 }
 
 // APIOwner implements token.APITokens.
-func (s *Service) APIOwner(ctx context.Context, session id.Session) (token.Caller, error) {
-	t, err := s.store.APIOwner(ctx, session)
+func (s *Service) APIOwner(ctx context.Context, sid id.Session) (token.Caller, error) {
+	t, err := s.store.APIOwner(ctx, sid)
 	if errors.Is(err, identity.ErrAPITokenNotFound) {
 		return token.Caller{}, token.ErrEnded
 	}
@@ -263,8 +265,8 @@ func (s *Service) mailExpiring(ctx context.Context, tx *postgres.Store, due []id
 		if !t.Organization.IsZero() {
 			page = "/organization"
 		}
-		m := s.securityMail(to, t.Person, to.Addresses[0], token.Client{}, notice{template: mail.APITokenExpiring, data: map[string]any{
-			"name": t.Name, "expiresAt": t.ExpiresAt, "link": s.link(to.Host, page),
+		m := s.notices.Mail(to, t.Person, to.Addresses[0], token.Client{}, notice.Notice{Template: mail.APITokenExpiring, Data: map[string]any{
+			"name": t.Name, "expiresAt": t.ExpiresAt, "link": s.notices.Link(to.Host, page),
 		}})
 		msgs = append(msgs, m)
 	}

@@ -262,7 +262,7 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 			return identity.ErrCannotUnregister
 		}
 		if removed.Verified {
-			if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorRemoved, removed.Type, removed.Name)); err != nil {
+			if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorRemoved, removed.Type, removed.Name)); err != nil {
 				return err
 			}
 		}

@@ -10,15 +10,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
-	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -52,23 +51,10 @@ func (use consume) used(ctx context.Context, tx *postgres.Store, sensitive bool)
 // checkSenior refuses that an administrator of a few days takes the role from one who has had it for longer, who may give it up.
 // Errors: identity.ErrJunior.
 func (s *Service) checkSenior(by, of postgres.Standing) error {
-	if s.senior(of) && !s.senior(by) {
+	if of.Senior(s.now()) && !by.Senior(s.now()) {
 		return identity.ErrJunior
 	}
 	return nil
-}
-
-// senior reports whether somebody has been an administrator for identity.SeniorAdministrator.
-func (s *Service) senior(of postgres.Standing) bool {
-	return of.AdminSince != nil && !of.AdminSince.After(s.now().Add(-identity.SeniorAdministrator))
-}
-
-// roleBefore is what restores the role of a member.
-type roleBefore struct {
-	Person     id.Person  `json:"person"`
-	Member     bool       `json:"member"`
-	Roles      []string   `json:"roles"`
-	AdminSince *time.Time `json:"adminSince,omitempty"`
 }
 
 // administratorsChanged mails a change of roles or membership that makes a person an administrator or no longer one, and pauses the
@@ -85,13 +71,13 @@ func (s *Service) administratorsChanged(ctx context.Context, tx *postgres.Store,
 	}
 	c := token.SensitiveChange{Kind: token.AdministratorAdded, Object: p.String(), Subject: cmp.Or(who.Name, who.Email)}
 	if member || by.Person != p && before.Member {
-		c.Before = roleBefore{Person: p, Member: before.Member, Roles: before.Roles, AdminSince: before.AdminSince}
+		c.Before = notice.RoleBefore{Person: p, Member: before.Member, Roles: before.Roles, AdminSince: before.AdminSince}
 	}
 	if is {
-		return s.announceChange(ctx, tx, by, o, c)
+		return s.notices.Change(ctx, tx, by, o, c)
 	}
 	c.Kind = token.AdministratorRemoved
-	if err := s.announceChange(ctx, tx, by, o, c); err != nil {
+	if err := s.notices.Change(ctx, tx, by, o, c); err != nil {
 		return err
 	}
 	return s.pauseTargetsOf(ctx, tx, o, p, c.Subject)
@@ -118,92 +104,18 @@ func (s *Service) pauseTargetsOf(ctx context.Context, tx *postgres.Store, o id.O
 		msgs = append(msgs, mail.Message{
 			Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.TargetsPaused,
 			Reference: to.Person.String(), Data: map[string]any{"hosts": strings.Join(slices.Compact(paused), ", "), "subject": name,
-				"link": s.link(to.Host, "/organization#webhooks")},
+				"link": s.notices.Link(to.Host, "/organization#webhooks")},
 		})
 	}
 	_, err = s.mailer.QueueAll(ctx, tx.Tx(), msgs)
 	return err
 }
 
-// announceChange keeps a sensitive change and mails it to all administrators. Those who have been one for identity.SeniorAdministrator,
-// and the one who has been it longest, get a link that undoes it: the others may be the attacker's. A change of the same kind and object
-// within identity.SecurityMailInterval is neither kept nor mailed: undoing the earlier one undoes it too. The organization is locked.
-func (s *Service) announceChange(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization,
-	c token.SensitiveChange) error {
-	now, key := s.now(), seal.NewKey()
-	n := postgres.NewOrganizationChange{Organization: o, Kind: string(c.Kind), Object: c.Object, Now: now,
-		Since: now.Add(-identity.SecurityMailInterval)}
-	if c.Before != nil {
-		n.UndoHash = seal.Hash(key)
-	}
-	if by.Kind == audit.Person || by.Kind == audit.Administrator {
-		n.By = by.Person
-	}
-	var err error
-	if n.Before, err = json.Marshal(c.Before); err != nil {
-		return fmt.Errorf("encode change of organization: %w", err)
-	}
-	if kept, err := tx.KeepOrganizationChange(ctx, n); err != nil || !kept {
-		return err
-	}
-	var also []id.Person
-	if before, ok := c.Before.(roleBefore); ok && c.Kind == token.AdministratorRemoved && by.Person != before.Person {
-		also = append(also, before.Person)
-	}
-	stewards, err := tx.Stewards(ctx, o, also)
-	if err != nil {
-		return err
-	}
-	data, err := s.changeData(ctx, tx, by, o, c)
-	if err != nil {
-		return err
-	}
-	msgs := make([]mail.Message, 0, len(stewards))
-	for _, to := range stewards {
-		if c.Kind == token.AdministratorRemoved && to.Person.String() == c.Object && len(also) == 0 {
-			continue // deletes the account
-		}
-		m := mail.Message{
-			Host: to.Host, To: to.Email, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.OrganizationChanged,
-			Reference: to.Person.String(), Data: data,
-		}
-		if n.UndoHash != nil && to.Since != nil && to.Person.String() != c.Object &&
-			(len(msgs) == 0 || s.senior(postgres.Standing{AdminSince: to.Since})) {
-			m.Secret = map[string]string{"link": s.link(to.Host, "/undo/"+key+"?of=organization")}
-		}
-		msgs = append(msgs, m)
-	}
-	_, err = s.mailer.QueueAll(ctx, tx.Tx(), msgs)
-	return err
-}
-
-// changeData returns the data of the mails about a change.
-func (s *Service) changeData(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization,
-	c token.SensitiveChange) (map[string]any, error) {
-	organization, err := tx.Organization(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	data := organizationData(cmp.Or(organization.Profile.Name, organization.Profile.Hostname))
-	data["change"], data["subject"], data["at"], data["expiresAt"] = string(c.Kind), c.Subject, s.now(), s.now().Add(s.settings.Undo)
-	switch {
-	case by.Kind == audit.Operator || by.Kind == audit.Command:
-		data["operator"], data["reason"] = true, by.Reason
-	case !by.Person.IsZero():
-		actor, err := tx.Contact(ctx, by.Person)
-		if err != nil {
-			return nil, err
-		}
-		data["actor"] = cmp.Or(actor.Name, actor.Email)
-	}
-	return data, nil
-}
-
 // undoOrganization consumes the key of a mail about a sensitive change of an organization, restores what was before it, and ends the
 // sessions and API tokens of who made it.
 // Errors: identity.ErrKeyNotFound; those of the change that restores.
 func (s *Service) undoOrganization(ctx context.Context, c token.Client, hash []byte) error {
-	change, err := s.store.OrganizationChangeOf(ctx, hash, s.undoableSince())
+	change, err := s.store.OrganizationChangeOf(ctx, hash, s.notices.UndoableSince())
 	if err != nil {
 		return err
 	}
@@ -244,7 +156,7 @@ func (s *Service) restoreOrganization(ctx context.Context, tx *postgres.Store, b
 	case token.AdministratorInvited:
 		return restore(c, func(address string) error { return s.withdrawInvitation(ctx, tx, by, c, address) })
 	case token.AdministratorAdded, token.AdministratorRemoved:
-		return restore(c, func(b roleBefore) error { return s.restoreRole(ctx, tx, by, c.Organization, b) })
+		return restore(c, func(b notice.RoleBefore) error { return s.restoreRole(ctx, tx, by, c.Organization, b) })
 	case token.HostnameChanged:
 		return restore(c, func(host string) error {
 			o, err := tx.Organization(ctx, c.Organization)
@@ -293,12 +205,12 @@ func (s *Service) withdrawInvitation(ctx context.Context, tx *postgres.Store, by
 	if err != nil || p.IsZero() {
 		return err
 	}
-	return s.restoreRole(ctx, tx, by, c.Organization, roleBefore{Person: p})
+	return s.restoreRole(ctx, tx, by, c.Organization, notice.RoleBefore{Person: p})
 }
 
 // restoreRole gives a member the roles from before a change, or ends a membership that the change began. The organization is locked.
 // Errors: identity.ErrLastAdmin, identity.ErrMemberElsewhere, identity.ErrUserLimit.
-func (s *Service) restoreRole(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, b roleBefore) error {
+func (s *Service) restoreRole(ctx context.Context, tx *postgres.Store, by audit.Actor, o id.Organization, b notice.RoleBefore) error {
 	now, err := tx.Standing(ctx, o, b.Person)
 	if err != nil {
 		return err
@@ -349,18 +261,18 @@ func (s *Service) ChangeOrganization(ctx context.Context, tx database.Tx, caller
 			return err
 		}
 	}
-	return s.announceChange(ctx, store, administrator(caller), o, c)
+	return s.notices.Change(ctx, store, administrator(caller), o, c)
 }
 
 // checkTargets refuses that an administrator of a few days sends incoming files elsewhere, where there is one of longer standing.
 // Errors: identity.ErrJunior.
 func (s *Service) checkTargets(ctx context.Context, store *postgres.Store, caller token.Caller, o id.Organization) error {
 	own, err := store.Standing(ctx, o, caller.Person)
-	if err != nil || s.senior(own) {
+	if err != nil || own.Senior(s.now()) {
 		return err
 	}
 	stewards, err := store.Stewards(ctx, o, nil)
-	if err == nil && len(stewards) > 0 && s.senior(postgres.Standing{AdminSince: stewards[0].Since}) {
+	if err == nil && len(stewards) > 0 && (postgres.Standing{AdminSince: stewards[0].Since}).Senior(s.now()) {
 		return identity.ErrJunior
 	}
 	return err

@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/text"
@@ -43,7 +44,7 @@ func (s *Service) BeginDeviceLogin(ctx context.Context, c token.Client, name str
 	}
 	now, device, user := s.now(), seal.NewKey(), newUserCode()
 	d := postgres.NewDeviceLogin{
-		DeviceLogin: identity.DeviceLogin{Name: name, UserAgent: userAgent(c), IP: address(c), CreatedAt: now,
+		DeviceLogin: identity.DeviceLogin{Name: name, UserAgent: session.UserAgent(c), IP: session.Address(c), CreatedAt: now,
 			ExpiresAt: now.Add(identity.DeviceLoginLifetime)},
 		DeviceHash: seal.Hash(device), UserHash: s.sealer.MAC(userCodePurpose, []byte(user)), Host: c.Host.Organization,
 		Network: ratelimit.AddressKey(c.Address),
@@ -155,18 +156,18 @@ func (s *Service) recordDevice(ctx context.Context, tx *postgres.Store, caller t
 
 // DeviceSession is the session of an approved program.
 type DeviceSession struct {
-	Access
+	session.Access
 	Lifetime time.Duration // of the access token
 }
 
 // FetchDeviceSession returns the session of an approved program, once.
 // Errors: identity.ErrDeviceCode, identity.ErrDevicePending, identity.ErrDeviceEarly, identity.ErrDeviceRefused, identity.ErrDeviceExpired.
 func (s *Service) FetchDeviceSession(ctx context.Context, c token.Client, code string) (DeviceSession, error) {
-	var session begun
+	var begun session.Begun
 	var refusal error
 	hash := seal.Hash(code)
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		session, refusal = begun{}, nil
+		begun, refusal = session.Begun{}, nil
 		d, err := tx.PollDeviceLogin(ctx, hash, c.Host.Organization, s.now())
 		if err != nil {
 			return err
@@ -181,7 +182,7 @@ func (s *Service) FetchDeviceSession(ctx context.Context, c token.Client, code s
 		case d.Person.IsZero():
 			refusal = identity.ErrDevicePending
 		default:
-			if session, refusal, err = s.beginDeviceSession(ctx, tx, c, d); err != nil || refusal != nil {
+			if begun, refusal, err = s.beginDeviceSession(ctx, tx, c, d); err != nil || refusal != nil {
 				return err
 			}
 			return tx.DeleteDeviceLogin(ctx, hash)
@@ -195,30 +196,30 @@ func (s *Service) FetchDeviceSession(ctx context.Context, c token.Client, code s
 		return DeviceSession{}, err
 	}
 	var out DeviceSession
-	if out.Access, err = s.access(ctx, session.Issued); err != nil {
+	if out.Access, err = s.AccessToken(ctx, begun.Issued); err != nil {
 		return DeviceSession{}, err
 	}
 	out.Lifetime = out.ExpiresAt.Sub(s.now())
-	out.IDToken, err = s.idToken(ctx, session.Issued)
+	out.IDToken, err = s.IDToken(ctx, begun.Issued)
 	return out, err
 }
 
 // beginDeviceSession begins the session of an approved program. It is refused when the person's rights have changed since.
 func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c token.Client,
-	d postgres.PolledLogin) (b begun, refusal, err error) {
-	n := newSession{person: d.Person, epoch: d.Epoch, level: d.AuthLevel, login: true, federated: d.Federated, externalSID: d.ExternalSID}
+	d postgres.PolledLogin) (b session.Begun, refusal, err error) {
+	n := session.NewSession{Person: d.Person, Epoch: d.Epoch, Level: d.AuthLevel, Login: true, Federated: d.Federated, ExternalSID: d.ExternalSID}
 	if d.AuthTime != nil {
-		n.authTime = *d.AuthTime
+		n.AuthTime = *d.AuthTime
 	}
-	b, err = s.beginSession(ctx, tx, c, n)
+	b, err = s.BeginSession(ctx, tx, c, n)
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		return b, identity.ErrDeviceRefused, nil
 	}
 	if err != nil {
 		return b, nil, err
 	}
-	b.firstLogin = false // it is no sign-in of the person's own browser
-	if err := s.mailNewDevice(ctx, tx, c, b); err != nil {
+	b.FirstLogin = false // it is no sign-in of the person's own browser
+	if err := s.MailNewDevice(ctx, tx, c, b); err != nil {
 		return b, nil, err
 	}
 	return b, nil, s.record(ctx, tx, audit.Entry{

@@ -3,14 +3,13 @@ package service
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
-	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
@@ -44,8 +43,8 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client,
-			notice{template: mail.AddressAdded, data: map[string]any{"address": address}}); err != nil {
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client,
+			notice.Notice{Template: mail.AddressAdded, Data: map[string]any{"address": address}}); err != nil {
 			return err
 		}
 		if err := tx.InsertAddress(ctx, caller.Person, postgres.NewAddress{
@@ -53,8 +52,8 @@ func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address str
 		}); err != nil {
 			return err
 		}
-		if err := s.mailVerification(ctx, tx, verification{person: caller.Person, address: address, key: key, expires: expires,
-			host: caller.Client.Host.Name}); err != nil {
+		if err := s.notices.Verify(ctx, tx, notice.Verification{Person: caller.Person, Address: address, Key: key, Expires: expires,
+			Host: caller.Client.Host.Name}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "email.add", address, nil)
@@ -104,9 +103,9 @@ func (s *Service) RemoveEmail(ctx context.Context, caller token.Caller, address 
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		n := notice{template: mail.AddressRemoved, data: map[string]any{"address": a.Address}, leaves: a.Address}
+		n := notice.Notice{Template: mail.AddressRemoved, Data: map[string]any{"address": a.Address}, Leaves: a.Address}
 		if a.Verified {
-			if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
+			if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 				return err
 			}
 		}
@@ -135,8 +134,8 @@ func (s *Service) MakePrimaryEmail(ctx context.Context, caller token.Caller, add
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		n := notice{template: mail.PrimaryChanged, data: map[string]any{"address": a.Address}}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
+		n := notice.Notice{Template: mail.PrimaryChanged, Data: map[string]any{"address": a.Address}}
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
 		if err := tx.MakePrimary(ctx, caller.Person, a.Address); err != nil {
@@ -199,45 +198,11 @@ func (s *Service) RequestVerification(ctx context.Context, caller token.Caller, 
 		if err != nil || verified {
 			return err
 		}
-		v := verification{person: caller.Person, address: address, key: key, expires: expires, next: next, host: caller.Client.Host.Name}
-		if err := s.mailVerification(ctx, tx, v); err != nil {
+		v := notice.Verification{Person: caller.Person, Address: address, Key: key, Expires: expires, Next: next, Host: caller.Client.Host.Name}
+		if err := s.notices.Verify(ctx, tx, v); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, audit.Entry{Actor: audit.Of(caller), Action: "email.verification", Object: address, Target: caller.Person})
-	})
-	return err
-}
-
-// verification is the input of a mail with a verification key.
-type verification struct {
-	person  id.Person
-	address string // the address that the key verifies
-	key     string
-	expires time.Time
-	next    string // path that the confirmation page opens afterwards; empty: none
-	host    string // a configured hostname: where the person began
-}
-
-// mailVerification queues the mail with a verification key, to the address that the key verifies. Its link leads to the
-// home host. Who is at home at every host is led back to the host where they began.
-func (s *Service) mailVerification(ctx context.Context, tx *postgres.Store, v verification) error {
-	to, err := tx.Contact(ctx, v.person)
-	if err != nil {
-		return err
-	}
-	host, path := to.Host, "/confirm/"+v.key
-	if to.Everywhere && v.host != "" {
-		host = v.host
-	}
-	if v.next != "" {
-		path += "?next=" + url.QueryEscape(v.next)
-	}
-	// Without the name: the address may be somebody else's, and the name a text of a stranger.
-	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
-		To: v.address, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.VerifyEmail, Reference: v.person.String(),
-		Data:     map[string]any{"address": v.address, "expiresAt": v.expires},
-		Secret:   map[string]string{"link": s.link(host, path)},
-		GiveUpAt: v.expires,
 	})
 	return err
 }
@@ -255,8 +220,8 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 			return err
 		}
 		primary, err := s.verify(ctx, tx, caller.Person, address, func() (bool, error) {
-			n := notice{template: mail.AddressVerified, data: map[string]any{"address": address}, joins: address}
-			if err := s.secure(ctx, tx, caller.Person, caller.Client, n); err != nil { // mails nothing for the first address
+			n := notice.Notice{Template: mail.AddressVerified, Data: map[string]any{"address": address}, Joins: address}
+			if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil { // mails nothing for the first address
 				return false, err
 			}
 			return tx.VerifyAddress(ctx, caller.Person, hash, s.now())
@@ -265,7 +230,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 			return err
 		}
 		if primary {
-			t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.replacement(caller.Client))
+			t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.Replacement(caller.Client))
 			if err == nil {
 				issued = &t
 			} else if !errors.Is(err, identity.ErrTokenNotFound) {
@@ -282,7 +247,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, caller token.Caller, key str
 	case issued == nil:
 		return "", nil
 	}
-	return s.idToken(ctx, *issued)
+	return s.IDToken(ctx, *issued)
 }
 
 // verify locks the address and the person, calls mark, which marks the address as verified, and takes the address from

@@ -13,6 +13,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -39,13 +40,13 @@ type External struct {
 // identity.ImplicitTokenAge after it was issued.
 // Errors: fault.ErrInvalid, identity.ErrExternalToken, identity.ErrExternalEmail, identity.ErrExternalAddressInUse,
 // identity.ErrExternalMember, identity.ErrExternalUnreachable, *identity.WrongHost, which leaves the token unused.
-func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) (SignedIn, error) {
+func (s *Service) LoginImplicit(ctx context.Context, from External, raw string) (session.SignedIn, error) {
 	if raw == "" {
-		return SignedIn{}, identity.ErrExternalToken.With("token: is required")
+		return session.SignedIn{}, identity.ErrExternalToken.With("token: is required")
 	}
 	ext, err := s.external.Verify(ctx, raw, oidc.Expectation{AnyNonce: true, MaxAge: identity.ImplicitTokenAge})
 	if err != nil {
-		return SignedIn{}, s.externalError(ctx, err)
+		return session.SignedIn{}, s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, ext, true)
 }
@@ -58,7 +59,7 @@ type Code struct {
 
 // LoginCode exchanges an authorization code at its provider.
 // Errors: those of LoginImplicit, identity.ErrExternalCode, identity.ErrExternalProvider.
-func (s *Service) LoginCode(ctx context.Context, from External, in Code) (SignedIn, error) {
+func (s *Service) LoginCode(ctx context.Context, from External, in Code) (session.SignedIn, error) {
 	var problems fault.Problems
 	for _, m := range []struct{ member, value string }{{"code", in.Code}, {"issuer", in.Issuer}, {"clientId", in.ClientID}} {
 		if m.value == "" {
@@ -66,19 +67,19 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (Signed
 		}
 	}
 	if err := problems.Err(); err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
 	ext, err := s.external.Exchange(ctx, in.Issuer, in.ClientID, in.Code, in.Verifier, s.settings.ProviderRedirect)
 	if err != nil {
-		return SignedIn{}, s.externalError(ctx, err)
+		return session.SignedIn{}, s.externalError(ctx, err)
 	}
 	return s.loginExternal(ctx, from, ext, false)
 }
 
 // loginExternal begins the session of the person whom a provider has identified. With once set it refuses a token that
 // was accepted before.
-func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (SignedIn, error) {
-	var session begun
+func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (session.SignedIn, error) {
+	var begun session.Begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if once {
 			if err := acceptOnce(ctx, tx, ext); err != nil {
@@ -89,13 +90,13 @@ func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Ide
 		if err != nil {
 			return err
 		}
-		session, err = s.beginExternal(ctx, tx, from, postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID})
+		begun, err = s.beginExternal(ctx, tx, from, postgres.ExternalLogin{Person: person, ExternalSID: ext.SessionID})
 		return err
 	})
 	if err != nil {
-		return SignedIn{}, retryIfDeleted(err)
+		return session.SignedIn{}, retryIfDeleted(err)
 	}
-	return s.signedIn(ctx, session)
+	return s.SignIn(ctx, begun)
 }
 
 // acceptOnce stores the fingerprint of a token until the token expires.
@@ -106,26 +107,26 @@ func acceptOnce(ctx context.Context, tx *postgres.Store, ext oidc.Identity) erro
 
 // beginExternal begins a session at a host where the person may sign in.
 // Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound.
-func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from External, l postgres.ExternalLogin) (begun, error) {
+func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from External, l postgres.ExternalLogin) (session.Begun, error) {
 	home, err := tx.Home(ctx, l.Person)
 	if err != nil {
-		return begun{}, err
+		return session.Begun{}, err
 	}
 	if !home.ServedBy(from.Client.Host.Organization) {
-		return begun{}, &identity.WrongHost{Host: home.Host}
+		return session.Begun{}, &identity.WrongHost{Host: home.Host}
 	}
 	epoch, err := tx.Epoch(ctx, l.Person)
 	if err != nil {
-		return begun{}, err
+		return session.Begun{}, err
 	}
-	session, err := s.beginSession(ctx, tx, from.Client, newSession{
-		person: l.Person, epoch: epoch, level: identity.LevelOne, login: true, federated: true, externalSID: l.ExternalSID,
-		devices: from.Devices,
+	begun, err := s.BeginSession(ctx, tx, from.Client, session.NewSession{
+		Person: l.Person, Epoch: epoch, Level: identity.LevelOne, Login: true, Federated: true, ExternalSID: l.ExternalSID,
+		Devices: from.Devices,
 	})
 	if err != nil {
-		return begun{}, err
+		return session.Begun{}, err
 	}
-	return session, s.recordLogin(ctx, tx, from.Client, session, externalFactor)
+	return begun, s.RecordLogin(ctx, tx, from.Client, begun, externalFactor)
 }
 
 // retryIfDeleted maps identity.ErrPersonNotFound to fault.ErrConflict: the person was deleted, or its rights changed,

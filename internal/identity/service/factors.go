@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/token"
@@ -59,7 +60,7 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		if err := s.lockProved(ctx, tx, caller, p); err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
 			return err
 		}
 		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
@@ -93,12 +94,12 @@ func (s *Service) lockProved(ctx context.Context, tx *postgres.Store, caller tok
 }
 
 // factorNotice returns the notice of a change of a second factor.
-func factorNotice(template, kind, name string) notice {
+func factorNotice(template, kind, name string) notice.Notice {
 	data := map[string]any{"type": kind}
 	if name != "" {
 		data["name"] = name
 	}
-	return notice{template: template, detail: " " + kind, data: data}
+	return notice.Notice{Template: template, Detail: " " + kind, Data: data}
 }
 
 // factorChanged revokes every access token and records a change of second factors. The person is locked.
@@ -140,7 +141,7 @@ func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authe
 		if err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
 			return err
 		}
 		if err := store(tx); err != nil {
@@ -275,7 +276,7 @@ func (s *Service) warnOfGuesses(ctx context.Context, t factorTry) error {
 		if err != nil {
 			return err
 		}
-		if err := s.inform(ctx, tx, to, by.Person, t.client, notice{template: mail.FactorGuesses}); err != nil {
+		if err := s.notices.Inform(ctx, tx, to, by.Person, t.client, notice.Notice{Template: mail.FactorGuesses}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, by, "factor.guesses", by.Person.String(), nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/text"
 	"github.com/consign-dev/consign/internal/token"
@@ -37,7 +38,7 @@ func (s *Service) RegisterExternal(ctx context.Context, c token.Client, redirect
 	if redirectURL == "" {
 		return Preflight{}, fault.ErrInvalid.With("redirectUrl: is required")
 	}
-	err := s.checkRedirect(ctx, id.Person{}, c.Host, redirectURL)
+	err := s.CheckRedirect(ctx, id.Person{}, c.Host, redirectURL)
 	if errors.Is(err, identity.ErrRedirectURI) {
 		err = identity.ErrRedirectURI.With(
 			"redirectUrl: must be an https address on the active hostname of the organization or one the operator allows")
@@ -124,7 +125,7 @@ func (s *Service) checkDestination(ctx context.Context, l postgres.RegisteredLog
 	if err != nil {
 		return identity.ErrExternalState.Because(err)
 	}
-	err = s.checkRedirect(ctx, id.Person{}, host, l.Redirect)
+	err = s.CheckRedirect(ctx, id.Person{}, host, l.Redirect)
 	if errors.Is(err, identity.ErrRedirectURI) {
 		return identity.ErrExternalState.Because(err)
 	}
@@ -250,22 +251,22 @@ func (s *Service) RefuseExternal(ctx context.Context, c token.Client, cookie str
 // ClaimExternal exchanges a preflight token for the ID token of the person who logged in: once, at the host where the login began,
 // and within identity.ExternalClaimTime of its release. state is that of the preflight token.
 // Errors: identity.ErrExternalPending, identity.ErrExternalClaimed; *identity.WrongHost, after which the login can still be claimed.
-func (s *Service) ClaimExternal(ctx context.Context, from External, state string) (SignedIn, error) {
-	var session begun
+func (s *Service) ClaimExternal(ctx context.Context, from External, state string) (session.SignedIn, error) {
+	var begun session.Begun
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		now := s.now()
 		l, err := tx.ClaimExternalLogin(ctx, seal.Hash(state), from.Client.HostName, now, now.Add(-identity.ExternalClaimTime))
 		if err != nil {
 			return err
 		}
-		session, err = s.beginExternal(ctx, tx, from, l)
+		begun, err = s.beginExternal(ctx, tx, from, l)
 		return err
 	})
 	if errors.Is(err, identity.ErrPersonNotFound) {
 		err = identity.ErrExternalPending.Because(err)
 	}
 	if err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
-	return s.signedIn(ctx, session)
+	return s.SignIn(ctx, begun)
 }

@@ -67,7 +67,7 @@ func (s *Service) hostnamesChanged(ctx context.Context, tx *postgres.Store, by a
 	if before.Profile.Hostname != "" && before.Profile.Hostname != after.Profile.Hostname {
 		c.Before = before.Profile.Hostname
 	}
-	return s.announceChange(ctx, tx, by, after.UID, c)
+	return s.notices.Change(ctx, tx, by, after.UID, c)
 }
 
 // verifiedClaim returns an organization's claim of a hostname if its TXT record exists, and else the zero claim. It makes a

@@ -135,7 +135,7 @@ func (s *Service) leaveLocked(ctx context.Context, tx *postgres.Store, caller to
 	if err := s.demote(ctx, tx, caller, o, caller.Person, before, use); err != nil {
 		return err
 	}
-	if err := s.mailLeft(ctx, tx, o, caller); err != nil {
+	if err := s.notices.Left(ctx, tx, o, caller); err != nil {
 		return err
 	}
 	if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
@@ -196,7 +196,7 @@ func (s *Service) CreateInvitation(ctx context.Context, caller token.Caller, o i
 		if invitation, err = s.invite(ctx, tx, administrator(caller), o, in); err != nil || !sensitive {
 			return err
 		}
-		return s.announceChange(ctx, tx, administrator(caller), o, token.SensitiveChange{
+		return s.notices.Change(ctx, tx, administrator(caller), o, token.SensitiveChange{
 			Kind: token.AdministratorInvited, Object: in.Address, Subject: in.Address, Before: in.Address})
 	})
 	return invitation, err
@@ -247,7 +247,7 @@ func (s *Service) mailInvitation(ctx context.Context, tx *postgres.Store, i iden
 	}
 	_, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: i.Address, Locale: o.Locale, TimeZone: o.TimeZone, Template: mail.Invitation, Reference: o.UID.String(), Data: data,
-		Secret: map[string]string{"link": s.link(o.Hostname, "/invitation/"+i.Key)}, GiveUpAt: expires,
+		Secret: map[string]string{"link": s.notices.Link(o.Hostname, "/invitation/"+i.Key)}, GiveUpAt: expires,
 	})
 	return err
 }

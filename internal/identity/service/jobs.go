@@ -30,8 +30,6 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(HostnamesJob, 5*time.Minute, s.VerifyHostnames)
 	s.jobs.Every(APITokensJob, time.Hour, s.WarnAPITokens)
 	jobs.Register(s.jobs, s.workReset)
-	jobs.Register(s.jobs, s.workAnnounce)
-	jobs.Register(s.jobs, s.workFarewell)
 	jobs.Register(s.jobs, s.workFactorMails)
 }
 
@@ -39,7 +37,7 @@ func (s *Service) registerJobs() {
 // deletion is over.
 func (s *Service) Clean(ctx context.Context) error {
 	now := s.now()
-	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention), s.undoableSince(), s.deviceSince())
+	return s.store.Clean(ctx, now, now.Add(-identity.DeletedPersonRetention), s.notices.UndoableSince(), s.DeviceSince())
 }
 
 // RemoveAddresses deletes unverified addresses whose removeAt has passed, each in its own transaction. A person without

@@ -286,7 +286,7 @@ func (s *Service) endMembership(ctx context.Context, tx *postgres.Store, by audi
 	if err != nil {
 		return err
 	}
-	if err := s.mailRemoved(ctx, tx, o, p); err != nil {
+	if err := s.notices.Removed(ctx, tx, o, p); err != nil {
 		return err
 	}
 	if err := tx.DeleteMember(ctx, o, p); err != nil {
@@ -370,7 +370,7 @@ func (s *Service) ownMembershipChanged(ctx context.Context, tx *postgres.Store, 
 // renewSession replaces the ID token of the caller's session. The person is locked. It returns nil for a session
 // without ID token: it is parked, and the pickup returns a new token.
 func (s *Service) renewSession(ctx context.Context, tx *postgres.Store, caller token.Caller) (*postgres.Issued, error) {
-	t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.replacement(caller.Client))
+	t, err := tx.ReplaceSession(ctx, caller.Person, caller.Session, s.Replacement(caller.Client))
 	if errors.Is(err, identity.ErrTokenNotFound) {
 		return nil, nil
 	}
@@ -385,5 +385,5 @@ func (s *Service) signRenewed(ctx context.Context, issued *postgres.Issued) (str
 	if issued == nil {
 		return "", nil
 	}
-	return s.idToken(ctx, *issued)
+	return s.IDToken(ctx, *issued)
 }

@@ -164,7 +164,7 @@ func (s *Service) PersonSessions(ctx context.Context, reference string) ([]ident
 	if err != nil {
 		return nil, err
 	}
-	return s.store.Sessions(ctx, p, s.now(), s.idleSince())
+	return s.store.Sessions(ctx, p, s.now(), s.IdleSince())
 }
 
 // EndPersonSessions ends every session of a person.
@@ -193,7 +193,7 @@ func (s *Service) ResetFactors(ctx context.Context, by audit.Actor, reference st
 			return err
 		}
 		if len(factors) > 0 { // one mail, about the strongest: passkeys, then totp
-			if err := s.secure(ctx, tx, p, token.Client{}, factorNotice(mail.FactorRemoved, factors[0], "")); err != nil {
+			if err := s.notices.Secure(ctx, tx, p, token.Client{}, factorNotice(mail.FactorRemoved, factors[0], "")); err != nil {
 				return err
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -64,14 +65,14 @@ func (s *Service) ChangesUntil(caller token.Caller) time.Time {
 // RenewOperatorSession returns an access token of the caller's session whose login is now, after the caller has proved who it is
 // (contract 9.1). The session itself stays as old as it is.
 // Errors: those of stepUp.
-func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p token.Proof) (Access, error) {
+func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p token.Proof) (session.Access, error) {
 	use, err := s.stepUp(ctx, caller, p)
 	if err != nil {
-		return Access{}, err
+		return session.Access{}, err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return use(ctx, tx) })
 	if err != nil {
-		return Access{}, err
+		return session.Access{}, err
 	}
 	claims := token.Claims{
 		Person: caller.Person, Session: caller.Session, Organization: caller.Organization, Roles: caller.Roles, AuthLevel: caller.AuthLevel,
@@ -79,5 +80,5 @@ func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller,
 	}
 	claims.ExpiresAt = claims.IssuedAt.Add(s.issuer.Lifetimes().Access)
 	raw, err := s.issuer.Issue(ctx, token.KindAccess, claims)
-	return Access{Token: raw, ExpiresAt: claims.ExpiresAt}, err
+	return session.Access{Token: raw, ExpiresAt: claims.ExpiresAt}, err
 }

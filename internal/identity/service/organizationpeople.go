@@ -47,7 +47,7 @@ func (s *Service) OrganizationPeople(ctx context.Context, caller token.Caller, o
 	if len(found) == 0 {
 		return nil, next, nil
 	}
-	list, err = s.store.SeenMembers(ctx, o, found, s.now(), s.idleSince())
+	list, err = s.store.SeenMembers(ctx, o, found, s.now(), s.IdleSince())
 	return list, next, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -218,7 +219,7 @@ func (s *Service) LeaveOrganization(ctx context.Context, caller token.Caller, o 
 		if err != nil {
 			return err
 		}
-		if err := s.mailLeft(ctx, tx, o, caller); err != nil {
+		if err := s.notices.Left(ctx, tx, o, caller); err != nil {
 			return err
 		}
 		if err := tx.DeleteMember(ctx, o, caller.Person); err != nil {
@@ -308,7 +309,7 @@ func (s *Service) deleteOrganization(ctx context.Context, tx *postgres.Store, ca
 			return nil, err
 		}
 	}
-	if err := s.farewell(ctx, tx, members, deleted.Profile.Name); err != nil {
+	if err := s.notices.Farewell(ctx, tx, members, deleted.Profile.Name); err != nil {
 		return nil, err
 	}
 	if err := tx.NotifyDirectory(ctx); err != nil {
@@ -364,7 +365,7 @@ const (
 
 // announceToMembers announces an event about an organization to its members.
 func (s *Service) announceToMembers(ctx context.Context, tx *postgres.Store, o id.Organization, kind string) error {
-	return s.announce(ctx, tx, announceJob{Organization: o, Event: kind, Subject: o.String()})
+	return s.notices.Announce(ctx, tx, notice.Announcement{Organization: o, Event: kind, Subject: o.String()})
 }
 
 // recordOf appends an audit entry about a change of an organization.

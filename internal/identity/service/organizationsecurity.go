@@ -69,7 +69,7 @@ func (s *Service) factorWaived(ctx context.Context, tx *postgres.Store, by audit
 	if required {
 		return nil // all members are mailed
 	}
-	return s.announceChange(ctx, tx, by, o, token.SensitiveChange{Kind: token.FactorWaived, Before: true})
+	return s.notices.Change(ctx, tx, by, o, token.SensitiveChange{Kind: token.FactorWaived, Before: true})
 }
 
 // checkOwnFactor checks that the caller's session meets the rule: it has two factors, or is of an external provider.
@@ -122,7 +122,7 @@ func (s *Service) workFactorMails(ctx context.Context, job factorMailsJob) error
 			}
 			if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 				To: m.Email, ToName: m.Name, Locale: m.Locale, TimeZone: m.TimeZone, Template: mail.FactorRequired, Reference: m.Person.String(),
-				Data: map[string]any{"organization": o.Profile.Name, "link": s.link(m.Host, "/account")},
+				Data: map[string]any{"organization": o.Profile.Name, "link": s.notices.Link(m.Host, "/account")},
 			}); err != nil {
 				return err
 			}

@@ -15,7 +15,9 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
@@ -225,7 +227,7 @@ func (s *Service) reportClone(ctx context.Context, c token.Client, k postgres.Pa
 		if k.Name != "" {
 			data["name"] = k.Name
 		}
-		if err := s.inform(ctx, tx, to, k.Person, c, notice{template: mail.PasskeyCloned, data: data}); err != nil {
+		if err := s.notices.Inform(ctx, tx, to, k.Person, c, notice.Notice{Template: mail.PasskeyCloned, Data: data}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, token.Caller{Person: k.Person, Client: c}, "factor.cloned", k.Authenticator.String(),
@@ -235,29 +237,29 @@ func (s *Service) reportClone(ctx context.Context, c token.Client, k postgres.Pa
 
 // loginPasskey is a login with a passkey: without password, if the authenticator verified the person, or the second step of a login.
 // Errors: fault.ErrInvalid, identity.ErrCredentials, identity.ErrMFAToken, *identity.WrongHost.
-func (s *Service) loginPasskey(ctx context.Context, c token.Client, in Checked) (SignedIn, error) {
+func (s *Service) loginPasskey(ctx context.Context, c token.Client, in Checked) (session.SignedIn, error) {
 	try := passkeyTry{client: c, purpose: challengeLogin, answer: in.Key}
 	if in.MFA != nil {
 		if err := s.checkPending(ctx, *in.MFA); err != nil {
-			return SignedIn{}, err
+			return session.SignedIn{}, err
 		}
 		try.purpose, try.subject, try.person = challengeFactor, in.MFA.JTI.UUID, in.MFA.Person
 	}
 	k, err := s.checkPasskey(ctx, try)
 	if err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
 	if in.MFA == nil && !k.verified {
-		return SignedIn{}, identity.ErrCredentials
+		return session.SignedIn{}, identity.ErrCredentials
 	}
 	login, err := s.store.LoginOf(ctx, k.Person)
 	if errors.Is(err, identity.ErrPersonNotFound) {
-		return SignedIn{}, identity.ErrCredentials
+		return session.SignedIn{}, identity.ErrCredentials
 	} else if err != nil {
-		return SignedIn{}, err
+		return session.SignedIn{}, err
 	}
 	if !login.ServedBy(c.Host.Organization) {
-		return SignedIn{}, &identity.WrongHost{Host: login.Host}
+		return session.SignedIn{}, &identity.WrongHost{Host: login.Host}
 	}
 	return s.loginTwo(ctx, c, in, k.Person, k.use)
 }

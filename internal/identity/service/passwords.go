@@ -8,6 +8,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/token"
@@ -73,7 +74,7 @@ func (s *Service) replaceHash(ctx context.Context, tx *postgres.Store, caller to
 			return identity.ErrKeyChange
 		}
 	}
-	if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.PasswordChanged}); err != nil {
+	if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, notice.Notice{Template: mail.PasswordChanged}); err != nil {
 		return err
 	}
 	changed, err := tx.ChangeHash(ctx, caller.Person, a, old, hash, s.now())

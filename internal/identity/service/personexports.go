@@ -31,7 +31,7 @@ func (s *Service) ExportPerson(ctx context.Context, reference string) (r PersonR
 	if r.Authenticators, err = s.store.Authenticators(ctx, r.UID); err != nil {
 		return r, err
 	}
-	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now(), s.idleSince()); err != nil {
+	if r.Sessions, err = s.store.Sessions(ctx, r.UID, s.now(), s.IdleSince()); err != nil {
 		return r, err
 	}
 	if r.KnownClients, err = s.store.KnownClients(ctx, r.UID); err != nil {

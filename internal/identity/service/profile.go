@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/token"
@@ -65,7 +66,7 @@ func (s *Service) ExportProfile(ctx context.Context, caller token.Caller, proof 
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, caller.Person, caller.Client, notice{template: mail.DataExported}); err != nil {
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, notice.Notice{Template: mail.DataExported}); err != nil {
 			return err
 		}
 		return s.recordOwn(ctx, tx, caller, "person.export", caller.Person.String(), nil)
@@ -137,12 +138,12 @@ func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.P
 	}
 	data := map[string]any{"received": lost.received, "sent": lost.sent, "mostCounted": mostCounted}
 	if lost.mailbox != "" {
-		data["mailbox"] = s.link(to.Host, "/m/"+lost.mailbox)
+		data["mailbox"] = s.notices.Link(to.Host, "/m/"+lost.mailbox)
 	}
 	if before.Organization != nil {
 		data["organization"] = cmp.Or(before.Organization.Name, before.Organization.Hostname, before.Organization.UID.String())
 	}
-	return s.inform(ctx, tx, to, p, by.Client, notice{template: mail.AccountDeleted, data: data})
+	return s.notices.Inform(ctx, tx, to, p, by.Client, notice.Notice{Template: mail.AccountDeleted, Data: data})
 }
 
 // lockForDeletion locks a person's organization, if any, and then the person. It refuses the last administrator of an
@@ -227,9 +228,9 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 		return err
 	}
 	if m.Organization.IsZero() {
-		return s.appendEvent(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
+		return s.notices.Event(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
 	}
-	return s.announce(ctx, tx, announceJob{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
+	return s.notices.Announce(ctx, tx, notice.Announcement{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
 }
 
 // recordOwn appends an audit entry about a caller's change of its own account.

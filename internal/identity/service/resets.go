@@ -10,7 +10,9 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
@@ -24,7 +26,7 @@ func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, addr
 	if s.settings.StrictEnumeration {
 		return s.store.InTx(ctx, func(tx *postgres.Store) error {
 			return s.jobs.Enqueue(ctx, tx.Tx(), resetJob{
-				Address: address, Organization: c.Host.Organization, Free: c.Host.Free, Client: c.Address, UserAgent: userAgent(c),
+				Address: address, Organization: c.Host.Organization, Free: c.Host.Free, Client: c.Address, UserAgent: session.UserAgent(c),
 			})
 		})
 	}
@@ -84,7 +86,7 @@ func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, by audit.Ac
 	if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.ResetPassword,
 		Reference: to.Person.String(), Data: data, GiveUpAt: expires,
-		Secret: map[string]string{"link": s.link(to.Host, "/reset/"+key)},
+		Secret: map[string]string{"link": s.notices.Link(to.Host, "/reset/"+key)},
 	}); err != nil {
 		return err
 	}
@@ -94,11 +96,11 @@ func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, by audit.Ac
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
 // which the password can be set without the old one. A person with TOTP or a passkey gets an mfa token instead (contract 3.5).
 // Errors: identity.ErrKeyNotFound.
-func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (SignedIn, error) {
-	var session *begun
+func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string) (session.SignedIn, error) {
+	var begun *session.Begun
 	var raw string
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		raw, session = "", nil
+		raw, begun = "", nil
 		hash, now := seal.Hash(key), s.now()
 		person, err := tx.PersonOfResetKey(ctx, hash, now)
 		if err != nil {
@@ -110,7 +112,7 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 		if err := tx.TakeResetKey(ctx, person, hash, now); err != nil {
 			return err
 		}
-		if err := s.secure(ctx, tx, person, c, notice{template: mail.PasswordReset}); err != nil {
+		if err := s.notices.Secure(ctx, tx, person, c, notice.Notice{Template: mail.PasswordReset}); err != nil {
 			return err
 		}
 		by := audit.By(person, c)
@@ -129,20 +131,20 @@ func (s *Service) ResetPassword(ctx context.Context, c token.Client, key string)
 			return err
 		}
 		if credential.Needed(factors) {
-			raw, err = s.mfaToken(ctx, tx, person, epoch, factors, true)
+			raw, err = s.MFAToken(ctx, tx, person, epoch, factors, true)
 			return err
 		}
-		b, err := s.beginSession(ctx, tx, c, newSession{
-			person: person, epoch: epoch, level: identity.LevelOne, login: true, setPasswordUntil: s.now().Add(s.settings.SetPassword),
+		b, err := s.BeginSession(ctx, tx, c, session.NewSession{
+			Person: person, Epoch: epoch, Level: identity.LevelOne, Login: true, SetPasswordUntil: s.now().Add(s.settings.SetPassword),
 		})
-		session = &b
+		begun = &b
 		return err
 	})
 	if errors.Is(err, identity.ErrPersonNotFound) {
-		return SignedIn{}, identity.ErrKeyNotFound
+		return session.SignedIn{}, identity.ErrKeyNotFound
 	}
-	if err != nil || session == nil {
-		return SignedIn{Token: raw, Kind: token.KindMFA}, err
+	if err != nil || begun == nil {
+		return session.SignedIn{Token: raw, Kind: token.KindMFA}, err
 	}
-	return s.signedIn(ctx, *session)
+	return s.SignIn(ctx, *begun)
 }

@@ -27,7 +27,6 @@ package service
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/url"
 	"time"
@@ -36,10 +35,11 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/agreement"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
@@ -125,8 +125,10 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// Service is the identity domain. It is safe for concurrent use.
+// Service is the identity domain. It is safe for concurrent use. Its Tokens answer the calls about the caller's own sessions.
 type Service struct {
+	*session.Tokens
+	notices      *notice.Notices
 	store        *postgres.Store
 	issuer       *token.Issuer
 	revocations  *token.Revocations
@@ -153,7 +155,17 @@ type Service struct {
 
 // New returns a Service. It registers the service's jobs, so call it before the runner runs.
 func New(o Options) *Service {
+	notices := notice.New(notice.Options{
+		Store: o.Store, Mailer: o.Mailer, Jobs: o.Jobs, Hosts: o.Hosts, PublicURL: o.Settings.PublicURL, Undo: o.Settings.Undo, Now: o.Now,
+	})
 	s := &Service{
+		notices: notices,
+		Tokens: session.New(session.Options{
+			Store: o.Store, Issuer: o.Issuer, Revocations: o.Revocations, Notices: notices, Sealer: o.Sealer, Hosts: o.Hosts, Now: o.Now,
+			Settings: session.Settings{
+				PublicURL: o.Settings.PublicURL, RedirectOrigins: o.Settings.RedirectOrigins, Idle: o.Settings.SessionIdle, Device: o.Settings.Device,
+			},
+		}),
 		store: o.Store, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts,
 		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External,
 		imaging: o.Imaging, lookupTXT: o.LookupTXT,
@@ -171,104 +183,4 @@ func New(o Options) *Service {
 // record appends an audit entry in the transaction of store, if it is in one.
 func (s *Service) record(ctx context.Context, store *postgres.Store, e audit.Entry) error {
 	return audit.Append(ctx, store.Querier(), s.now(), e)
-}
-
-// idToken returns the signed ID token of a stored row.
-func (s *Service) idToken(ctx context.Context, t postgres.Issued) (string, error) {
-	return s.issuer.Issue(ctx, token.KindID, s.claims(t))
-}
-
-// claims returns the claims of a stored row's ID token. An access token holds a part of them.
-func (s *Service) claims(t postgres.Issued) token.Claims {
-	return token.Claims{
-		Person: t.Person, Session: t.SID, JTI: t.JTI, Organization: t.Organization, Roles: t.Roles, AuthLevel: t.AuthLevel,
-		AuthTime: t.AuthTime, IssuedAt: t.IssuedAt, ExpiresAt: t.ExpiresAt, Email: t.Email, EmailVerified: t.EmailVerified,
-		Locale: t.Locale, ZoneInfo: t.TimeZone, Epoch: t.Epoch, FactorRequired: factorRequired(t),
-		SetPassword: t.SetPasswordUntil != nil && s.now().Before(*t.SetPasswordUntil),
-	}
-}
-
-// factorRequired reports whether a session lacks the second factor that the organization requires. A login at an
-// external provider counts as one (contract 3.2).
-func factorRequired(t postgres.Issued) bool {
-	return t.MFARequired && t.AuthLevel < identity.LevelTwo && !t.Federated
-}
-
-// replacement returns the ID token that is to replace another one.
-func (s *Service) replacement(c token.Client) postgres.Replacement {
-	now := s.now()
-	return postgres.Replacement{
-		JTI: id.New[id.Token](), Now: now, IdleSince: s.idleSince(), RaisedExpires: now.Add(s.issuer.Lifetimes().ID), UserAgent: userAgent(c),
-		IP: address(c),
-	}
-}
-
-// idleSince returns the moment since which an ID token must have been used (contract 2.1).
-func (s *Service) idleSince() time.Time { return s.now().Add(-s.settings.SessionIdle) }
-
-// endedError maps identity.ErrTokenNotFound to token.ErrEnded: the presented token is not usable. Other errors stay.
-func endedError(err error) error {
-	if errors.Is(err, identity.ErrTokenNotFound) {
-		return token.ErrEnded
-	}
-	return err
-}
-
-// overlap is how long a replaced ID token of the session cookie stands for its successor (contract 2.9). It covers calls of
-// several tabs at the same time, and a lost answer.
-const overlap = time.Minute
-
-// usable returns the row of the caller's ID token, which may be graced. For a token of the session cookie that was just
-// replaced it returns the successor's, whose JTI is another one.
-// Errors: token.ErrEnded.
-func (s *Service) usable(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
-	t, err := store.Usable(ctx, caller.Person, caller.JTI, s.now(), s.idleSince())
-	if caller.Cookie && errors.Is(err, identity.ErrTokenNotFound) {
-		return s.successor(ctx, store, caller)
-	}
-	return t, endedError(err)
-}
-
-// successor returns the row of the ID token that replaced the caller's within overlap.
-// Errors: token.ErrEnded.
-func (s *Service) successor(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
-	now := s.now()
-	jti, err := store.Successor(ctx, caller.Person, caller.JTI, caller.Cookie, now.Add(-overlap))
-	if err != nil {
-		return postgres.Issued{}, endedError(err)
-	}
-	t, err := store.Usable(ctx, caller.Person, jti, now, s.idleSince())
-	return t, endedError(err)
-}
-
-// active returns the row of the caller's ID token.
-// Errors: token.ErrEnded.
-func (s *Service) active(ctx context.Context, store *postgres.Store, caller token.Caller) (postgres.Issued, error) {
-	t, err := s.usable(ctx, store, caller)
-	if err != nil {
-		return t, err
-	}
-	if t.State != "active" {
-		return t, token.ErrEnded
-	}
-	return t, nil
-}
-
-// userAgent returns the part of the User-Agent header that a session keeps.
-func userAgent(c token.Client) string { return identity.Printable(c.UserAgent, identity.MaxUserAgent) }
-
-// address returns the client's IP address as text, empty if unknown.
-func address(c token.Client) string {
-	if !c.Address.IsValid() {
-		return ""
-	}
-	return c.Address.String()
-}
-
-// link returns an absolute URL on a person's home host, or on PUBLIC_URL's host if there is none.
-func (s *Service) link(host, path string) string {
-	if host == "" {
-		host = s.settings.PublicURL.Hostname()
-	}
-	return s.hosts.URL(host, path)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/service"
+	"github.com/consign-dev/consign/internal/identity/session"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -177,7 +178,7 @@ func TestLogoutMissesNoUpgrade(t *testing.T) {
 				}
 			})
 		}
-		must(t, k.Logout(t.Context(), sessions[0], service.LogoutAll))
+		must(t, k.Logout(t.Context(), sessions[0], session.LogoutAll))
 		running.Wait() // an upgrade that was missed would go on for ever
 	}
 	left, err := k.PersonSessions(t.Context(), "ann@example.com")

@@ -50,7 +50,7 @@ func (s *Service) PutUploadOrigins(ctx context.Context, caller token.Caller, o i
 		if err := use(ctx, tx); err != nil {
 			return err
 		}
-		if err := s.announceChange(ctx, tx, administrator(caller), o, token.SensitiveChange{
+		if err := s.notices.Change(ctx, tx, administrator(caller), o, token.SensitiveChange{
 			Kind: token.OriginsChanged, Subject: strings.Join(origins, " "), Before: before}); err != nil {
 			return err
 		}

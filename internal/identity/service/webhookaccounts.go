@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -80,5 +81,5 @@ func elsewhere(err error) error {
 
 // MailChange mails the caller about a change of what the account depends on, with a link that undoes it.
 func (s *Service) MailChange(ctx context.Context, tx database.Tx, caller token.Caller, template string, data map[string]any) error {
-	return s.secure(ctx, s.store.Within(tx), caller.Person, caller.Client, notice{template: template, data: data})
+	return s.notices.Secure(ctx, s.store.Within(tx), caller.Person, caller.Client, notice.Notice{Template: template, Data: data})
 }

@@ -1,4 +1,4 @@
-package service
+package notice
 
 import (
 	"context"
@@ -13,38 +13,38 @@ import (
 // more members is written by a job, in batches of this size.
 const announceBatch = 1000
 
-// announceJob is the job that writes an event into the feeds of a large organization's members.
-type announceJob struct {
+// Announcement is the job that writes an event into the feeds of a large organization's members.
+type Announcement struct {
 	Organization id.Organization `json:"organization"`
 	Event        string          `json:"event"`
 	Subject      string          `json:"subject"`
 }
 
 // Kind implements river.JobArgs.
-func (announceJob) Kind() string { return "identity_announcement" }
+func (Announcement) Kind() string { return "identity_announcement" }
 
-// announce writes an event into the feeds of an organization's members. For a large organization a job does so soon
+// Announce writes an event into the feeds of an organization's members. For a large organization a job does so soon
 // after tx commits.
-func (s *Service) announce(ctx context.Context, tx *postgres.Store, a announceJob) error {
+func (ns *Notices) Announce(ctx context.Context, tx *postgres.Store, a Announcement) error {
 	members, err := tx.MemberUIDs(ctx, a.Organization)
 	if err != nil {
 		return err
 	}
 	if len(members) > announceBatch {
-		return s.jobs.Enqueue(ctx, tx.Tx(), a)
+		return ns.jobs.Enqueue(ctx, tx.Tx(), a)
 	}
-	return s.appendEvent(ctx, tx, a.Event, a.Subject, members)
+	return ns.Event(ctx, tx, a.Event, a.Subject, members)
 }
 
 // workAnnounce writes the event for the members that the organization has when the job runs. It is not idempotent: a
 // retry repeats the event for batches that were committed, which tells a client twice that something has changed.
-func (s *Service) workAnnounce(ctx context.Context, a announceJob) error {
-	members, err := s.store.MemberUIDs(ctx, a.Organization)
+func (ns *Notices) workAnnounce(ctx context.Context, a Announcement) error {
+	members, err := ns.store.MemberUIDs(ctx, a.Organization)
 	if err != nil {
 		return err
 	}
 	for batch := range slices.Chunk(members, announceBatch) {
-		err := s.store.InTx(ctx, func(tx *postgres.Store) error { return s.appendEvent(ctx, tx, a.Event, a.Subject, batch) })
+		err := ns.store.InTx(ctx, func(tx *postgres.Store) error { return ns.Event(ctx, tx, a.Event, a.Subject, batch) })
 		if err != nil {
 			return err
 		}
@@ -52,6 +52,6 @@ func (s *Service) workAnnounce(ctx context.Context, a announceJob) error {
 	return nil
 }
 
-func (s *Service) appendEvent(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
-	return events.Append(ctx, tx.Tx(), s.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
+func (ns *Notices) Event(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
+	return events.Append(ctx, tx.Tx(), ns.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
 }
