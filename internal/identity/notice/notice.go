@@ -36,7 +36,9 @@ type Notices struct {
 
 // New returns Notices. It registers their jobs, so call it before the runner runs.
 func New(o Options) *Notices {
-	ns := &Notices{store: o.Store, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts, publicHost: o.PublicURL.Hostname(), undo: o.Undo, now: o.Now}
+	ns := &Notices{
+		store: o.Store, mailer: o.Mailer, jobs: o.Jobs, hosts: o.Hosts, publicHost: o.PublicURL.Hostname(), undo: o.Undo, now: o.Now,
+	}
 	jobs.Register(ns.jobs, ns.workAnnounce)
 	jobs.Register(ns.jobs, ns.workFarewell)
 	return ns

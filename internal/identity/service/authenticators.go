@@ -262,7 +262,8 @@ func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, 
 			return identity.ErrCannotUnregister
 		}
 		if removed.Verified {
-			if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorRemoved, removed.Type, removed.Name)); err != nil {
+			n := factorNotice(mail.FactorRemoved, removed.Type, removed.Name)
+			if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 				return err
 			}
 		}

@@ -207,7 +207,9 @@ func (s *Service) FetchDeviceSession(ctx context.Context, c token.Client, code s
 // beginDeviceSession begins the session of an approved program. It is refused when the person's rights have changed since.
 func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c token.Client,
 	d postgres.PolledLogin) (b session.Begun, refusal, err error) {
-	n := session.NewSession{Person: d.Person, Epoch: d.Epoch, Level: d.AuthLevel, Login: true, Federated: d.Federated, ExternalSID: d.ExternalSID}
+	n := session.NewSession{
+		Person: d.Person, Epoch: d.Epoch, Level: d.AuthLevel, Login: true, Federated: d.Federated, ExternalSID: d.ExternalSID,
+	}
 	if d.AuthTime != nil {
 		n.AuthTime = *d.AuthTime
 	}

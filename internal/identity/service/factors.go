@@ -60,7 +60,8 @@ func (s *Service) registerRecovery(ctx context.Context, caller token.Caller, nam
 		if err := s.lockProved(ctx, tx, caller, p); err != nil {
 			return err
 		}
-		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, credential.TypeRecovery, name)); err != nil {
+		n := factorNotice(mail.FactorAdded, credential.TypeRecovery, name)
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
 		if err := tx.ReplaceRecovery(ctx, caller.Person, uid, name, salt, hashes, s.now()); err != nil {
@@ -141,7 +142,8 @@ func (s *Service) addFactor(ctx context.Context, caller token.Caller, a id.Authe
 		if err != nil {
 			return err
 		}
-		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, factorNotice(mail.FactorAdded, verified.Type, verified.Name)); err != nil {
+		n := factorNotice(mail.FactorAdded, verified.Type, verified.Name)
+		if err := s.notices.Secure(ctx, tx, caller.Person, caller.Client, n); err != nil {
 			return err
 		}
 		if err := store(tx); err != nil {

@@ -230,7 +230,9 @@ func (s *Service) profileAvatarChanged(ctx context.Context, tx *postgres.Store, 
 	if m.Organization.IsZero() {
 		return s.notices.Event(ctx, tx, events.ProfileAvatarUpdated, caller.Person.String(), []id.Person{caller.Person})
 	}
-	return s.notices.Announce(ctx, tx, notice.Announcement{Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String()})
+	return s.notices.Announce(ctx, tx, notice.Announcement{
+		Organization: m.Organization, Event: events.ProfileAvatarUpdated, Subject: caller.Person.String(),
+	})
 }
 
 // recordOwn appends an audit entry about a caller's change of its own account.
