@@ -17,6 +17,7 @@ var (
 	errInStream = transfer.ErrOtherWay.With(
 		"the object is uploaded in one stream, and holds bytes; go on with PUT …/content, or delete it and attach it again")
 	errBusy      = transfer.ErrOtherWay.With("another request writes the object, or has done so until just now").WithRetryAfter(leaseTime)
+	errPartial   = transfer.ErrOtherWay.With("a partial upload of tus is uploaded in one stream")
 	errUnplanned = fault.ErrInvalid.With("intendedSize: an object in parts has a known size of one byte at least")
 )
 
@@ -40,6 +41,8 @@ func (s *Service) PlanParts(ctx context.Context, to Target, partSize int64) (mad
 			return transfer.ErrConcatenated
 		case u.PartSize > 0:
 			return nil
+		case u.Partial:
+			return errPartial
 		case u.Deferred, u.IntendedSize == 0:
 			return errUnplanned
 		}

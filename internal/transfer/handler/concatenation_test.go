@@ -186,6 +186,26 @@ func TestConcatenationRefused(t *testing.T) {
 	s.Stranger().With("Tus-Resumable", "1.0.0").With("Upload-Concat", "final;"+one).Post(d.path+"/tus", nil).WantError(token.ErrMissing)
 }
 
+// TestPartialUploadHasNoParts: a final upload takes one segment of each partial one, so a partial one has no parts.
+func TestPartialUploadHasNoParts(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	d := reserve(s).tus()
+	data := random(2 * mib)
+	path := d.begin("Upload-Length", strconv.Itoa(len(data)), "Upload-Concat", "partial")
+	parts := strings.TrimSuffix(path, "tus") + "parts"
+	if r := d.Post(parts, map[string]any{"partSize": mib}); r.Status == http.StatusCreated { // else what comes would be a 500
+		d.Put(parts+"/1", data[:mib]).Want(http.StatusOK)
+		d.Put(parts+"/2", data[mib:]).Want(http.StatusOK)
+		d.final("a.bin", path).Want(http.StatusCreated)
+	} else {
+		r.WantError(transfer.ErrOtherWay)
+	}
+	d.bytesAt(path, 0, data).Want(http.StatusNoContent)
+	d.final("a.bin", path).Want(http.StatusCreated)
+	wantFile(ann, d.confirmJoined(), "a.bin", data)
+}
+
 // TestPartialUsedTwice: of final uploads that share a partial one, the first gets it.
 func TestPartialUsedTwice(t *testing.T) {
 	t.Parallel()

@@ -145,7 +145,7 @@ func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, part
 	var problems fault.Problems
 	length, deferred := r.Header.Values("Upload-Length"), r.Header.Get("Upload-Defer-Length")
 	if concat := r.Header.Values("Upload-Concat"); len(concat) > 0 {
-		partials = tusWriteials(&problems, r, uid, concat)
+		partials = tusPartials(&problems, r, uid, concat)
 		file.Partial = partials == nil
 	}
 	switch {
@@ -184,9 +184,9 @@ func tusFile(r *http.Request, uid id.Reservation) (file service.Attachment, part
 	return file, partials, true, problems.Err()
 }
 
-// tusWriteials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be
+// tusPartials returns the client ids of the partial uploads that Upload-Concat names; nil: the upload is a partial one. A URL may be
 // relative, or have the host that the client knows: what counts is the path behind the reservation.
-func tusWriteials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
+func tusPartials(problems *fault.Problems, r *http.Request, uid id.Reservation, concat []string) []string {
 	urls, ok := transfer.ParseUploadConcat(concat)
 	if !ok {
 		problems.Add("Upload-Concat", fmt.Sprintf("must be partial, or final; and the URLs of 1 to %d partial uploads, separated by spaces",
