@@ -1,6 +1,5 @@
 //go:build redis
 
-// Package redis tests rate limits that servers share through Redis. Run it with make test-redis.
 package redis
 
 import (

@@ -1,6 +1,7 @@
 //go:build s3
 
-// Package s3 tests uploads and downloads through complete servers that store files in an S3 bucket. Run it with make test-s3.
+// Uploads, downloads, removal and outages with a bucket; helpers of the package.
+
 package s3
 
 import (
