@@ -337,21 +337,30 @@ func TestEncryptStoredRace(t *testing.T) {
 	}
 }
 
-// damage changes a byte of a file that is stored in plain.
-func damage(t *testing.T, s *testkit.Server, object string) {
+// stored returns the path of the bytes of an object, in plain or encrypted.
+func stored(t *testing.T, s *testkit.Server, object string) string {
 	t.Helper()
-	uid := strings.Split(object, "/objects/")[1]
-	files, err := filepath.Glob(filepath.Join(s.DataDir, "objects", "objects", "*", "*", strings.TrimSuffix(uid, "/content")))
+	uid := strings.TrimSuffix(strings.Split(object, "/objects/")[1], "/content")
+	files, err := filepath.Glob(filepath.Join(s.DataDir, "objects", "objects", "*", "*", uid+"*"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%q, %v", files, err)
 	}
-	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	return files[0]
+}
+
+// damage changes a byte of an object.
+func damage(t *testing.T, s *testkit.Server, object string) {
+	t.Helper()
+	f, err := os.OpenFile(stored(t, s, object), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteAt([]byte{0}, 123_456); err != nil {
-		t.Fatal(err)
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, 123_456)
+	b[0] ^= 1
+	if _, failed := f.WriteAt(b, 123_456); errors.Join(err, failed) != nil {
+		t.Fatal(err, failed)
 	}
 }
 
