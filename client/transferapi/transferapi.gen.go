@@ -570,8 +570,8 @@ type DocumentRequestCreationState string
 
 // DocumentRequestList defines model for DocumentRequestList.
 type DocumentRequestList struct {
-	// After Cursor of the next page; absent only on the last page
-	After    *string                  `json:"after,omitempty"`
+	// Next Cursor of the next page; absent only on the last page
+	Next     *string                  `json:"next,omitempty"`
 	Requests []DocumentRequestSummary `json:"requests"`
 }
 
@@ -2120,7 +2120,7 @@ type ListRequestsParams struct {
 	// Limit Requests of a page
 	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// After `after` of the page before
+	// After `next` of the page before
 	After *string `form:"after,omitempty" json:"after,omitempty"`
 }
 
@@ -3091,6 +3091,18 @@ func (c *Client) PatchItemOfParty(ctx context.Context, uid RequestUID, party Par
 //	POST /requests/{uid}/parties/{party}/remind
 func (c *Client) RemindParty(ctx context.Context, uid RequestUID, party PartyUID, editors ...Editor) (*DocumentRequest, error) {
 	return call.Do[*DocumentRequest](ctx, c.call, http.MethodPost, call.Path("/requests/{uid}/parties/{party}/remind", uid, party), nil, call.Body{}, editors)
+}
+
+// RemindPartiesAnswer is the answer of RemindParties.
+type RemindPartiesAnswer struct {
+	Reminded int `json:"reminded"`
+}
+
+// RemindParties: Remind everybody who has not handed in what is required
+//
+//	POST /requests/{uid}/remind
+func (c *Client) RemindParties(ctx context.Context, uid RequestUID, editors ...Editor) (*RemindPartiesAnswer, error) {
+	return call.Do[*RemindPartiesAnswer](ctx, c.call, http.MethodPost, call.Path("/requests/{uid}/remind", uid), nil, call.Body{}, editors)
 }
 
 // GetRequestTable: Parties and items as a table

@@ -132,7 +132,7 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/transfers/{uid}/archive", "HEAD /transfer/v2/transfers/{uid}/archive", "POST /transfer/v2/auth/otk",
 		"GET /transfer/v2/requests", "POST /transfer/v2/requests", "GET /transfer/v2/requests/{uid}", "PATCH /transfer/v2/requests/{uid}",
 		"DELETE /transfer/v2/requests/{uid}", "GET /transfer/v2/requests/{uid}/archive", "GET /transfer/v2/requests/{uid}/table",
-		"GET /transfer/v2/requests/{uid}/availability", "POST /transfer/v2/requests/{uid}/parties",
+		"GET /transfer/v2/requests/{uid}/availability", "POST /transfer/v2/requests/{uid}/remind", "POST /transfer/v2/requests/{uid}/parties",
 		"PATCH /transfer/v2/requests/{uid}/parties/{party}", "POST /transfer/v2/requests/{uid}/parties/{party}/remind",
 		"PATCH /transfer/v2/requests/{uid}/parties/{party}/items/{item}",
 	},

@@ -50,7 +50,7 @@ var repeatable = map[string][]string{
 		"/id/v3/auth/reset", "/id/v3/profile/emails/{address}/verify", "/transfer/v2/reservations/{uid}/code",
 		"/transfer/v2/public/transfers/{key}/code",
 		"/transfer/v2/public/transfers/{key}/extension", "/transfer/v2/transfers/{uid}/recipients/{deliveryUid}/resend",
-		"/transfer/v2/transfers/{uid}/remind", "/transfer/v2/requests/{uid}/parties/{party}/remind",
+		"/transfer/v2/transfers/{uid}/remind", "/transfer/v2/requests/{uid}/parties/{party}/remind", "/transfer/v2/requests/{uid}/remind",
 		"/transfer/v2/public/requests/{key}/parties",
 		"/id/v3/webhooks/{uid}/ping", "/id/v3/webhooks/{uid}/deliveries/{delivery}/send",
 		"/admin/v1/mails/test", "/admin/v1/mails/{uid}/retry",

@@ -83,7 +83,8 @@ var scopes = map[string][]string{
 	"requests:manage": {
 		"POST /transfer/v2/requests", "PATCH /transfer/v2/requests/{uid}", "DELETE /transfer/v2/requests/{uid}",
 		"POST /transfer/v2/requests/{uid}/parties", "PATCH /transfer/v2/requests/{uid}/parties/{party}",
-		"POST /transfer/v2/requests/{uid}/parties/{party}/remind", "PATCH /transfer/v2/requests/{uid}/parties/{party}/items/{item}",
+		"POST /transfer/v2/requests/{uid}/parties/{party}/remind", "POST /transfer/v2/requests/{uid}/remind",
+		"PATCH /transfer/v2/requests/{uid}/parties/{party}/items/{item}",
 	},
 	"transfers:read organization:read organization:manage": {"GET /id/v3/profile"},
 	"mailbox:drop transfers:read transfers:send mailbox:manage organization:read organization:manage webhooks requests:read requests:manage": {

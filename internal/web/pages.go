@@ -95,6 +95,7 @@ var publicEntries = []entry{
 	{pattern: "/inbox/{uid}", script: "inbox",
 		title: func(p i18n.Printer) string { return p.T("Inbox") },
 		lead:  func(p i18n.Printer) string { return p.T("Files that others have sent you.") }},
+	requestsPage("/requests"), requestsPage("/requests/{uid}"),
 	{pattern: "/send", script: "send",
 		title: func(p i18n.Printer) string { return p.T("Send files") },
 		lead:  func(p i18n.Printer) string { return p.T("Send files to others, or make a link.") }},
@@ -118,6 +119,13 @@ var publicEntries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("Your organization’s profile and members.")
 		}},
+}
+
+// requestsPage returns the page of the requests of a person, or of one.
+func requestsPage(pattern string) entry {
+	return entry{pattern: pattern, script: "requests", styles: []string{"requests.css"},
+		title: func(p i18n.Printer) string { return p.T("Requests") },
+		lead:  func(p i18n.Printer) string { return p.T("Documents that you have asked others for.") }}
 }
 
 // frame is the script of pages whose content the server renders.

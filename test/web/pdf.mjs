@@ -64,7 +64,7 @@ async function answers(p, time) {
 export async function pdfTests() {
   await test("a PDF is drawn in a worker, which ends", async () => {
     const p = await opened("drawn", "plan.pdf", plan);
-    await p.getByRole("img", { name: "First page of plan.pdf" }).waitFor();
+    await p.getByRole("img", { name: "Page 1 of plan.pdf" }).waitFor();
     await ended(p);
     equal((await p.evaluate(() => window.workers.started[0])).endsWith("/pdfpage.js"), true, "script of the worker");
     const seen = () => p.evaluate(() => {

@@ -1,6 +1,7 @@
 // Requests for documents: what a party does on a phone and goes on with on a laptop, by the link in the mail.
 
-import { access, api, equal, file, mail, page, person, picture, test, visitor } from "./kit.mjs";
+import { access, api, equal, file, mail, page, person, picture, signedIn, test, visitor } from "./kit.mjs";
+import { judge } from "./looks.mjs";
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
@@ -16,7 +17,85 @@ async function asked(owner, email, items) {
 const tally = (p, text) => p.waitForFunction((want) => document.querySelector("[data-test=tally]")?.textContent?.trim() === want, text);
 const choose = (p, nth, files) => p.locator("[data-test=item]").nth(nth).locator("[data-test=files]").setInputFiles(files.map((f) => f.at));
 
+/** Waits until what has that name has the focus. */
+const named = (p, name) => p.waitForFunction((want) => {
+  const at = document.activeElement;
+  return (at?.getAttribute("aria-label") ?? at?.closest("label")?.textContent ?? "").trim() === want;
+}, name, { polling: 50, timeout: 5000 });
+
+/** Uploads a file of a party for an item by the API. */
+async function sent({ body }, party, item, name, bytes) {
+  const link = `/transfer/v2/public/requests/${body.parties[party].link.split("/").pop()}`;
+  const { body: { reservation }, token } = await api("POST", link), at = `/transfer/v2/reservations/${reservation}/objects`;
+  await api("POST", `${at}?item=${body.items[item].uid}`, { token, json: { clientId: name, name, intendedSize: bytes.length } });
+  await api("PUT", `${at}/${name}/content`, { token, bytes, type: "application/octet-stream" });
+  return () => api("POST", `${link}/handin`, { json: { partly: true } });
+}
+
 export async function requestTests() {
+  await test("requests: the owner checks what was handed in by keyboard only", async () => {
+    const ann = await person("Ann"), stamp = Date.now(), token = await access(ann);
+    const parties = [0, 1].map((n) => ({ email: `keys${n}-${stamp}@example.org`, name: ["Bob Builder", "Carol Cutter"][n] }));
+    const made = await api("POST", "/transfer/v2/requests", { token, json: { title: "Statement 2026",
+      due: new Date(Date.now() + 4 * 864e5).toISOString(), items: [{ name: "Lease" }, { name: "Letter" }], parties } });
+    await sent(made, 0, 0, "lease.txt", Buffer.from("the lease of Bob"));
+    await (await sent(made, 0, 1, "letter.txt", Buffer.from("the letter of Bob")))();
+    await (await sent(made, 1, 0, "lease.txt", Buffer.from("the lease of Carol")))();
+    const p = await page(await signedIn(ann), "/requests");
+    await judge(p, "the list of requests");
+    const to = async (/** @type {string} */ name) => {
+      for (let i = 0; i < 60; i++) {
+        if (await p.evaluate((want) => (document.activeElement?.getAttribute("aria-label") || document.activeElement?.textContent || "").trim()
+          .startsWith(want), name)) return;
+        await p.keyboard.press("Tab");
+      }
+      throw new Error(`Tab does not reach ${name}`);
+    };
+    await to("Statement 2026");
+    await p.keyboard.press("Enter");
+    await p.locator(".matrix").waitFor();
+    await judge(p, "a request");
+    await to("Bob Builder, Lease");
+    await p.keyboard.press("ArrowDown");
+    await named(p, "Carol Cutter, Lease: to be checked");
+    await p.keyboard.press("ArrowUp");
+    await p.keyboard.press("ArrowRight");
+    await named(p, "Bob Builder, Letter: to be checked");
+    await p.keyboard.press("Home");
+    await p.keyboard.press("Enter");
+    await p.getByText("the lease of Bob").waitFor();
+    await judge(p, "a document");
+    equal(/\?cell=/.test(p.url()), true, "the document has an address");
+    await p.keyboard.press("a");
+    await p.getByText("the letter of Bob").waitFor();
+    await p.keyboard.press("ArrowLeft");
+    await p.getByText("the lease of Bob").waitFor();
+    await p.keyboard.press("ArrowRight");
+    await p.getByText("the letter of Bob").waitFor();
+    await p.keyboard.press("r");
+    await named(p, "It can’t be read.");
+    await judge(p, "the reasons");
+    await p.keyboard.press("Tab");
+    await p.keyboard.press("Space");
+    await p.keyboard.press("Enter");
+    await p.getByText("the lease of Carol").waitFor();
+    await p.keyboard.press("a");
+    await p.waitForFunction(() => !document.querySelector("dialog"));
+    const { body: seen } = await api("GET", `/transfer/v2/requests/${made.body.uid}`, { token });
+    equal(seen.parties.map((party) => party.items.map((i) => [i.state, i.reason].filter(Boolean).join(": "))),
+      [["accepted", "returned: A page is missing."], ["accepted", "open"]], "decided");
+    await p.getByRole("tab", { name: "Missing (2)" }).click();
+    await p.getByRole("button", { name: "Remind 2 people" }).click();
+    await p.getByText("2 people were reminded.").waitFor();
+    await mail(parties[1].email, "Letter");
+    const [zip] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download all" }).click()]);
+    equal(zip.suggestedFilename(), "Statement 2026.zip", "the archive");
+    const q = await page(p.context(), new URL(p.url()).pathname + "?cell=" + `${seen.parties[1].uid}.${seen.items[0].uid}`);
+    await q.getByText("the lease of Carol").waitFor(); // a link to a document
+    await q.keyboard.press("Escape");
+    await q.waitForFunction(() => !document.querySelector("dialog"));
+  });
+
   await test("requests: begun on a phone, handed in from a laptop, one item returned, complete", async () => {
     const ann = await person("Ann"), email = `bob${Date.now()}@example.org`;
     const items = [{ name: "Identity card" }, { name: "Lease" }, { name: "Letter", required: false }];

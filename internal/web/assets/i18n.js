@@ -74,9 +74,12 @@ export function duration(seconds, unitDisplay = "long") {
   return new Intl.NumberFormat(language, { style: "unit", unit, unitDisplay }).format(Math.ceil(s / length));
 }
 
-/** Formats the time until a moment of the API, rounded down; a day that began in the last hour counts. @param {string} stamp */
-export function left(stamp) {
-  const seconds = Math.max(0, (Date.parse(stamp) - Date.now()) / 1000), length = seconds >= 172_800 ? 86_400 : seconds >= 3600 ? 3600 : 60;
+/**
+ * Formats the time until a moment of the API, rounded down; a day that began in the last hour counts.
+ * @param {string} stamp @param {number} [now] in milliseconds
+ */
+export function left(stamp, now = Date.now()) {
+  const seconds = Math.max(0, (Date.parse(stamp) - now) / 1000), length = seconds >= 172_800 ? 86_400 : seconds >= 3600 ? 3600 : 60;
   return duration(Math.max(60, Math.floor((seconds + (length === 86_400 ? 3600 : 0)) / length) * length));
 }
 

@@ -17,6 +17,7 @@ import { Chosen, Narrow } from "./inbox-tools.js";
 import { TransferLink } from "./transferlink.js";
 import { ExtendAsked, Living, Receivers, isExtendable } from "./living.js";
 import { usePlace } from "./place.js";
+import { Tabs } from "./tabs.js";
 import { Received } from "./received.js";
 import "./shell.js";
 
@@ -109,7 +110,8 @@ function Inbox() {
     <${ExtendAsked} />
     <${Invitations} />
     <div class="row between bar">
-      <${Tabs} where=${where} onTurn=${turn} />
+      <${Tabs} label=${T("Transfers")} tabs=${[["received", T("Received")], ["sent", T("Sent")]]} value=${where} panel="transfers"
+        onTurn=${turn} />
       <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
         <input type="search" placeholder=${T("Search")} value=${search}
           onInput=${(e) => go({ q: e.target.value }, true)} /></label>
@@ -143,21 +145,6 @@ function Table() {
   return html`<p class="row end more"><${Button} kind="quiet" icon="download" busy=${get.busy} onClick=${() => get.run()}>
     ${T("Download as a table (CSV)")}<//></p>
     ${get.error?.status !== 404 && html`<${Problem} error=${get.error} />`}`;
-}
-
-/** The tabs "received" and "sent"; the arrow keys switch them. */
-function Tabs({ where, onTurn }) {
-  const arrow = (event) => {
-    if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = where === "sent" ? "received" : "sent";
-    onTurn(other);
-    document.getElementById(`tab-${other}`)?.focus();
-  };
-  const tab = (name, label) => html`<button type="button" role="tab" id=${`tab-${name}`} aria-selected=${String(where === name)}
-    aria-controls="transfers"
-    tabindex=${where === name ? 0 : -1} onKeyDown=${arrow} onClick=${() => onTurn(name)}>${label}</button>`;
-  return html`<div class="tabs" role="tablist" aria-label=${T("Transfers")}>
-    ${tab("received", T("Received"))}${tab("sent", T("Sent"))}</div>`;
 }
 
 function Nothing({ search, sent, further }) {

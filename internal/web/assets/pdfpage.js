@@ -1,6 +1,5 @@
-// A worker that draws the first page of a PDF: it gets {data, size}, and answers {bitmap, width, height, pages} or {failed: true}. Both
-// halves of pdf.js
-// run in it, so that a hostile file cannot freeze the page, which ends the worker.
+// A worker that draws a page of a PDF: it gets {data, size, page}, and answers {bitmap, width, height, pages} or {failed: true}. Both
+// halves of pdf.js run in it, so that a hostile file cannot freeze the page, which ends the worker.
 
 import { getDocument } from "./vendor/pdf.js";
 // in this scope it is found by pdf.js, which then starts no worker of its own. It also tells the page that it is ready
@@ -57,24 +56,24 @@ class Filters {
   destroy() {}
 }
 
-/** @param {Uint8Array} data @param {number} size of the longer side in pixels */
-async function draw(data, size) {
+/** @param {Uint8Array} data @param {number} size of the longer side in pixels @param {number} number of the page, from 1 */
+async function draw(data, size, number) {
   const fonts = /** @type {any} */ (self).fonts; // not in every browser: glyphs are then drawn as paths
   const opened = await getDocument({
     data, ownerDocument: { fonts }, disableFontFace: !fonts, CanvasFactory: Canvases, FilterFactory: Filters,
     isEvalSupported: false, enableXfa: false, useWorkerFetch: false, useWasm: false, stopAtErrors: false, verbosity: 0,
   }).promise;
-  const page = await opened.getPage(1), natural = page.getViewport({ scale: 1 });
+  const page = await opened.getPage(number), natural = page.getViewport({ scale: 1 });
   const viewport = page.getViewport({ scale: Math.min(4, size / Math.max(natural.width, natural.height)) });
   const canvas = new OffscreenCanvas(Math.ceil(viewport.width), Math.ceil(viewport.height));
   await page.render({ canvas: /** @type {any} */ (canvas), viewport }).promise;
   return { bitmap: canvas.transferToImageBitmap(), width: canvas.width, height: canvas.height, pages: opened.numPages };
 }
 
-addEventListener("message", async ({ data: { data, size } }) => {
+addEventListener("message", async ({ data: { data, size, page } }) => {
   if (!size) return; // a message between the halves of pdf.js
   try {
-    const drawn = await draw(data, size);
+    const drawn = await draw(data, size, page);
     self.postMessage(drawn, { transfer: [drawn.bitmap] });
   } catch {
     self.postMessage({ failed: true });

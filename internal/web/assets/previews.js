@@ -1,4 +1,4 @@
-// Previews of files: pictures, the first page of a PDF, videos, audio and text. The browser renders them from blobs of a known type.
+// Previews of files: pictures, the pages of a PDF, videos, audio and text. The browser renders them from blobs of a known type.
 // HTML and SVG are never rendered: HTML is shown as text. A preview is no download (contract 4.9).
 
 import { Button, Icon, Tool, html, useEffect, useRef, useState } from "./ui.js";
@@ -100,18 +100,23 @@ export function Preview({ object, objects, read, onOpen, onClose, onDownload }) 
     if (event.key === "ArrowLeft") step(-1);
     if (event.key === "ArrowRight") step(1);
   };
-  const Shown = views[kindOf(object)];
   return html`<dialog ref=${dialog} class="preview-dialog" onClose=${onClose} onKeyDown=${arrow} aria-label=${object.name}>
     <div class="row between nowrap"><strong class="clipped">${object.name} <span class="dim size">
       ${bytes(object.contentLength)}</span></strong>
       <${Tool} icon="close" label=${T("Close")} onClick=${() => dialog.current?.close()} /></div>
-    <div class="stage" key=${object.uid}><${Shown} object=${object} read=${read} /></div>
+    <${Stage} object=${object} read=${read} />
     <div class="row between">
       <span class="row tight">${all.length > 1 && html`<${Button} disabled=${at === 0} onClick=${() => step(-1)}>${T("Back")}<//>
         <${Button} disabled=${at === all.length - 1} onClick=${() => step(1)}>${T("Next")}<//>`}</span>
       <${Button} icon="download" onClick=${() => onDownload(object.uid)}>${T("Download")}<//>
     </div>
   </dialog>`;
+}
+
+/** One file as large as there is room. @param {{object: TransferAPI["DeliveredObject"], read: Read}} props */
+export function Stage({ object, read }) {
+  const Shown = views[kindOf(object)] ?? (() => html`<${Loading} error />`);
+  return html`<div class="stage" key=${object.uid}><${Shown} object=${object} read=${read} /></div>`;
 }
 
 const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name="file" /><p>
@@ -134,11 +139,11 @@ function Text({ object, read }) {
 }
 
 /**
- * Draws the first page of a PDF in a worker, which ends afterwards, so that a hostile file does not freeze the page.
- * @param {Uint8Array} data @param {AbortSignal} signal @returns {Promise<{bitmap: ImageBitmap, width: number, height: number, pages:
- *  number}>}
+ * Draws a page of a PDF in a worker, which ends afterwards, so that a hostile file does not freeze the page.
+ * @param {Uint8Array} data @param {number} page from 1 @param {AbortSignal} signal
+ * @returns {Promise<{bitmap: ImageBitmap, width: number, height: number, pages: number}>}
  */
-async function firstPage(data, signal) {
+async function drawPage(data, page, signal) {
   signal.throwIfAborted();
   const worker = startWorker("pdfpage.js");
   let timer;
@@ -151,7 +156,7 @@ async function firstPage(data, signal) {
         if (answer.bitmap) resolve(answer);
         if (answer.failed) reject(new Error("no PDF"));
       });
-      worker.postMessage({ data, size: pdfSize }, [data.buffer]);
+      worker.postMessage({ data, size: pdfSize, page }, [data.buffer]);
     });
   } finally {
     clearTimeout(timer);
@@ -159,16 +164,23 @@ async function firstPage(data, signal) {
   }
 }
 
-/** The first page of a PDF. Browsers whose workers cannot draw show that there is no preview. */
+/** The pages of a PDF, one at a time. Browsers whose workers cannot draw show that there is no preview. */
 function Pdf({ object, read }) {
-  const { value, error } = useContent(async (signal) => firstPage(new Uint8Array(await (await read(object.uid, { signal })).arrayBuffer()),
-    signal), [object.uid]);
-  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null));
+  const [page, turn] = useState(1);
+  const bytesOf = useRef(/** @type {Promise<ArrayBuffer> | null} */ (null));
+  const { value, error } = useContent(async (signal) => {
+    const bytes = await (bytesOf.current ??= read(object.uid, { signal }).then((response) => response.arrayBuffer()));
+    return drawPage(new Uint8Array(bytes.slice(0)), page, signal);
+  }, [object.uid, page]);
+  const canvas = useRef(/** @type {HTMLCanvasElement | null} */ (null)), count = useRef(0);
   useEffect(() => { if (value) canvas.current?.getContext("bitmaprenderer")?.transferFromImageBitmap(value.bitmap); }, [value]);
-  if (!value) return html`<${Loading} error=${error} />`;
-  const { width, height, pages } = value;
-  return html`<canvas ref=${canvas} width=${width} height=${height} role="img" aria-label=${F("First page of %s", object.name)}></canvas>
-    ${pages > 1 && html`<p class="dim">${F("Page 1 of %s", pages)}</p>`}`;
+  if (value) count.current = value.pages;
+  const turner = (/** @type {number} */ to, /** @type {string} */ icon, /** @type {string} */ label) => html`<${Tool} icon=${icon}
+    label=${label} disabled=${to < 1 || to > count.current} onClick=${() => turn(to)} />`;
+  return html`${value ? html`<canvas ref=${canvas} width=${value.width} height=${value.height} role="img"
+      aria-label=${F("Page %s of %s", page, object.name)}></canvas>` : html`<${Loading} error=${error} />`}
+    ${count.current > 1 && html`<div class="row tight pager">${turner(page - 1, "up", T("Previous page"))}
+      <span class="dim" role="status">${F("Page %s of %s", page, count.current)}</span>${turner(page + 1, "down", T("Following page"))}</div>`}`;
 }
 
 /** @type {Record<string, any>} */

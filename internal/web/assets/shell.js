@@ -49,18 +49,20 @@ function Navigation() {
     const [path, name] = location.pathname === "/login" ? ["/signup", T("Create an account")] : ["/login", T("Sign in")];
     return html`<nav aria-label=${T("Pages")}><a href=${path}>${name}</a></nav>`;
   }
+  const here = (/** @type {string} */ path) => location.pathname === path || location.pathname.startsWith(`${path}/`);
   const escape = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== "Escape" || !open) return;
     setOpen(false);
     menu.current?.focus();
   };
-  const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/mailbox", T("Mailbox")], ["/account", T("Account")]];
+  const pages = [["/inbox", T("Transfers")], ["/send", T("Send")], ["/requests", T("Requests")], ["/mailbox", T("Mailbox")],
+    ["/account", T("Account")]];
   if (who.organization) pages.push(["/organization", T("Organization")]);
   return html`<nav aria-label=${T("Pages")} class=${open ? "open" : ""} onKeyDown=${escape}>
     <button ref=${menu} type="button" class="button quiet menu" aria-expanded=${String(open)} onClick=${() => setOpen(!open)}>
       <${Icon} name="menu" />${T("Menu")}</button>
     <div class="pages">
-      ${pages.map(([path, name]) => html`<a href=${path} aria-current=${location.pathname === path ? "page" : undefined}>${name}</a>`)}
+      ${pages.map(([path, name]) => html`<a href=${path} aria-current=${here(path) ? "page" : undefined}>${name}</a>`)}
       <button type="button" class="button quiet" onClick=${signOut}>${T("Sign out")}</button>
     </div>
   </nav>`;

@@ -5,12 +5,15 @@ import { T } from "./i18n.js";
 import { device } from "./session.js";
 
 /** Pages by the second key after g. @type {Record<string, string>} */
-const pages = { i: "/inbox", m: "/mailbox", a: "/account" };
+const pages = { i: "/inbox", r: "/requests", m: "/mailbox", a: "/account" };
 const stored = "consign.shortcuts"; // in the browser's storage: "off"
 const pause = 1500; // milliseconds in which the second key must follow
 
 const typing = (/** @type {any} */ target) => target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
   || document.querySelector("dialog[open]");
+
+/** Whether the person has left the keys of single letters on. */
+export const lettersWork = () => device.getItem(stored) !== "off";
 
 /** Focuses the search field of the page. Returns whether there is one. */
 function search() {
@@ -22,7 +25,7 @@ function search() {
 /** The link that shows the list, and the keys themselves. */
 export function Shortcuts() {
   const [shown, setShown] = useState(false);
-  const [off, setOff] = useState(device.getItem(stored) === "off");
+  const [off, setOff] = useState(!lettersWork());
   useEffect(() => {
     let went = 0; // when g was pressed
     const press = (/** @type {KeyboardEvent} */ event) => {
@@ -61,7 +64,8 @@ function List({ on, onTurn, onClose }) {
     <h2 id="keys">${T("Keyboard shortcuts")}</h2>
     <dl class="keys">
       ${key(["n"], T("Send files"))}${key(["/"], T("Search"))}${key(["g", "i"], T("Transfers"))}
-      ${key(["g", "m"], T("Your mailbox"))}${key(["g", "a"], T("Your account"))}${key(["?"], T("This list"))}
+      ${key(["g", "r"], T("Requests"))}${key(["g", "m"], T("Your mailbox"))}
+      ${key(["g", "a"], T("Your account"))}${key(["?"], T("This list"))}
     </dl>
     <label class="check"><input type="checkbox" checked=${on} onChange=${onTurn} /> ${T("Use keyboard shortcuts")}</label>
     <div class="row end"><${Button} onClick=${() => dialog.current?.close()}>${T("Close")}<//></div>

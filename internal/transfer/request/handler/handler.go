@@ -55,6 +55,7 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: one + "/table", Auth: reads, Produces: []string{httpapi.TypeCSV}, Handler: h.getTable},
 		{Method: "GET", Pattern: one + "/availability", Auth: reads, Handler: h.getAvailability},
 		{Method: "POST", Pattern: one + "/parties", Auth: changes, Handler: h.addParties, Creates: true},
+		{Method: "POST", Pattern: one + "/remind", Auth: changes, Handler: h.remindAll},
 		{Method: "PATCH", Pattern: party, Auth: changes, Handler: h.patchParty},
 		{Method: "POST", Pattern: party + "/remind", Auth: changes, Handler: h.remindParty},
 		{Method: "PATCH", Pattern: party + "/items/{item}", Auth: changes, Handler: h.decideItem},

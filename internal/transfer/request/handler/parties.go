@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/strictjson"
@@ -78,6 +79,21 @@ func (h *Handler) remindParty(w http.ResponseWriter, r *http.Request) error {
 	}
 	d, err := h.service.Remind(r.Context(), caller(r), uid, party)
 	return respond(w, d, err)
+}
+
+// remindAll handles POST /requests/{uid}/remind.
+func (h *Handler) remindAll(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Request](r, "uid")
+	if err != nil {
+		return err
+	}
+	n, err := h.service.RemindAll(r.Context(), caller(r), uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, struct {
+		Reminded int `json:"reminded"`
+	}{n})
 }
 
 type decisionRequest struct {

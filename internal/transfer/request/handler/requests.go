@@ -36,7 +36,7 @@ func (h *Handler) listRequests(w http.ResponseWriter, r *http.Request) error {
 	uid, key, ok := id.ParsePosition[id.Request](after)
 	at, err := time.Parse(time.RFC3339Nano, key)
 	if after != "" && (!ok || err != nil) {
-		return fault.ErrInvalid.With("after: must be the member after of the page before")
+		return fault.ErrInvalid.With("after: must be the member next of the page before")
 	}
 	l.Before, l.BeforeID = at, uid
 	list, err := h.service.List(r.Context(), caller(r), l)
@@ -45,12 +45,12 @@ func (h *Handler) listRequests(w http.ResponseWriter, r *http.Request) error {
 	}
 	body := struct {
 		Requests []summaryResponse `json:"requests"`
-		After    string            `json:"after,omitempty"`
+		Next     string            `json:"next,omitempty"`
 	}{Requests: []summaryResponse{}}
 	if len(list) > int(limit) {
 		list = list[:limit]
 		last := list[limit-1]
-		body.After = id.Position(last.UID, last.CreatedAt.UTC().Format(time.RFC3339Nano))
+		body.Next = id.Position(last.UID, last.CreatedAt.UTC().Format(time.RFC3339Nano))
 	}
 	for _, s := range list {
 		body.Requests = append(body.Requests, summaryFrom(s))

@@ -260,3 +260,31 @@ func TestRequestAnswers(t *testing.T) {
 	bob.handIn(false).Want(http.StatusOK)
 	bob.Patch(bob.draft, map[string]any{"anonEmail": "victim@example.com"}).WantError(transfer.ErrConfirmed)
 }
+
+// TestRemindAll: Ann reminds everybody who has not handed in, each once a day; Carol has handed in, and Dan's reminders are paused.
+func TestRemindAll(t *testing.T) {
+	t.Parallel()
+	s, ann := newOffice(t)
+	made := ann.ask(nil, "bob@example.org", "carol@example.org", "dan@example.org")
+	one := ann.base + "/" + made.String("uid")
+	carol := ann.partyOf(made, "1").open()
+	carol.send(0, "card.pdf", "card")
+	carol.handIn(false).Want(http.StatusOK)
+	ann.Patch(one+"/parties/"+made.String("parties.2.uid"), map[string]any{"reminders": false}).Want(http.StatusOK)
+	if got := ann.Post(one+"/remind", nil).Want(http.StatusOK); got.Number("reminded") != 1 {
+		t.Errorf("reminded %s, want Bob only", got.Body)
+	}
+	s.Mail.Wait(t, "bob@example.org", "Reminder", 1)
+	if got := ann.Post(one+"/remind", nil).Want(http.StatusOK); got.Number("reminded") != 0 {
+		t.Errorf("reminded again at once: %s", got.Body)
+	}
+	s.Clock.Advance(25 * time.Hour)
+	ann.Refresh()
+	if got := ann.Post(one+"/remind", nil).Want(http.StatusOK); got.Number("reminded") != 1 {
+		t.Errorf("reminded %s on the next day, want Bob only", got.Body)
+	}
+	eve := s.SignUp("eve@example.com")
+	eve.Post(one+"/remind", nil).WantError(transfer.ErrNotFound)
+	ann.Patch(one, map[string]any{"state": "closed"}).Want(http.StatusOK)
+	ann.Post(one+"/remind", nil).WantError(transfer.ErrRequestClosed)
+}

@@ -58,6 +58,13 @@ func (s *Store) LockParty(ctx context.Context, r id.Request, uid id.Party) (requ
 		`SELECT `+partyColumns+` FROM transfer.request_parties p WHERE p.uid = $1 AND p.request = $2 FOR NO KEY UPDATE`, uid, r)
 }
 
+// LockRemindable locks the parties of a locked request whose reminders are on, and that were not reminded since a time.
+func (s *Store) LockRemindable(ctx context.Context, r id.Request, since time.Time) ([]request.Party, error) {
+	return database.All[request.Party](ctx, s.q, "lock parties to remind", `
+		SELECT `+partyColumns+` FROM transfer.request_parties p WHERE p.request = $1 AND `+shown+` AND p.reminders AND p.completed_at IS NULL
+			AND (p.reminded_at IS NULL OR p.reminded_at <= $2) ORDER BY p.uid FOR NO KEY UPDATE`, r, since)
+}
+
 // PartyByEmail returns the party of a request with an address.
 // Errors: transfer.ErrNotFound.
 func (s *Store) PartyByEmail(ctx context.Context, r id.Request, email string) (request.Party, error) {

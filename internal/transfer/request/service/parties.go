@@ -1,4 +1,4 @@
-// What owners do with parties: ask, change and remind them, accept and return what they have handed in.
+// What owners do with parties: ask and change them, accept and return what they have handed in.
 
 package service
 
@@ -195,48 +195,6 @@ func (s *Service) changeParty(ctx context.Context, caller token.Caller, uid id.R
 		return Detail{}, err
 	}
 	return s.detail(ctx, r, owner.Host)
-}
-
-// remindPause is the least time between two reminders that the owner sends to a party.
-const remindPause = day
-
-// Remind mails a party what it has not handed in.
-// Errors: transfer.ErrNotFound, transfer.ErrRequestClosed, transfer.ErrItemState when nothing is missing, transfer.ErrReminded,
-// transfer.ErrTooManyRecipientsToday.
-func (s *Service) Remind(ctx context.Context, caller token.Caller, uid id.Request, party id.Party) (Detail, error) {
-	return s.changeParty(ctx, caller, uid, party, 0, func(tx stores, r request.Request, p *request.Party) error {
-		if r.State == request.Closed {
-			return transfer.ErrRequestClosed
-		}
-		now := s.Now()
-		if p.RemindedAt != nil && now.Before(p.RemindedAt.Add(remindPause)) {
-			return transfer.ErrReminded.WithRetryAfter(p.RemindedAt.Add(remindPause).Sub(now))
-		}
-		missing, err := tx.MissingItems(ctx, []id.Party{party})
-		if err != nil {
-			return err
-		}
-		if len(missing[party].Items) == 0 {
-			return transfer.ErrItemState.With("the party has handed in every item")
-		}
-		owner, err := tx.transfers.Owner(ctx, r.Owner, s.scope(caller.Client))
-		if err != nil {
-			return err
-		}
-		p.RemindedAt = &now
-		if err := tx.UpdateParty(ctx, *p); err != nil {
-			return err
-		}
-		if err := s.countRecipients(ctx, tx, r.Owner, owner.Account, 1); err != nil {
-			return err
-		}
-		if err := s.record(ctx, tx, audit.Of(caller), audit.Entry{Action: "request.remind", Object: uid.String(),
-			Details: map[string]string{"party": party.String()}}); err != nil {
-			return err
-		}
-		_, err = s.Mailer.Queue(ctx, tx.Tx(), s.reminder(r, owner, *p, missing[party], false))
-		return err
-	})
 }
 
 // Decision is what the owner decides about an item.

@@ -11,7 +11,7 @@ import { ask, showConsole, useLive } from "./console.js";
  * @type {() => [string, [string, string, (value: number) => string][]][]}
  */
 const charts = () => [
-  [T("Requests"), [["requests", T("Requests"), count], ["errors", T("Errors of the server"), count]]],
+  [T("HTTP requests"), [["requests", T("HTTP requests"), count], ["errors", T("Errors of the server"), count]]],
   [T("Uploads and downloads"), [["uploads", T("Uploads"), count], ["downloads", T("Downloads"), count]]],
   [T("Bytes"), [["bytesIn", T("Received"), bytes], ["bytesOut", T("Sent"), bytes]]],
   [T("Transfers and sign-ins"), [["deliveries", T("Confirmed transfers"), count], ["logins", T("Sign-ins"), count]]],
