@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import * as openid from "openid-client";
 import { Browser, formOf } from "./browser.mjs";
 import { client, startProvider } from "./provider.mjs";
 
@@ -222,6 +223,26 @@ test("code with PKCE: once, with the right verifier", async () => {
   assert.equal((await call("POST", "/oidc/auth/code", { json: wrong })).status, 400);
   const unknown = { ...(await code("eva")), clientId: "another" };
   assert.equal((await call("POST", "/oidc/auth/code", { json: unknown })).status, 401);
+});
+
+test("device grant: openid-client finds it, waits for the person, and gets a session", async () => {
+  const config = await openid.discovery(new URL(api), "a program", undefined, openid.None(),
+    { algorithm: "oauth2", execute: [openid.allowInsecureRequests] });
+  const begun = await openid.initiateDeviceAuthorization(config, {});
+  assert.equal(begun.verification_uri, `${consign}/device`);
+  const poll = openid.pollDeviceAuthorizationGrant(config, begun);
+  const person = await access(await signInByForm(someone(), "eva"));
+  assert.equal((await call("POST", `/device/${begun.user_code}/approve`, { token: person })).status, 204);
+  const granted = await poll;
+  assert.equal(granted.token_type, "bearer");
+  assert.equal((await call("GET", "/profile", { token: granted.access_token })).body.name, "Eva Moss");
+  const session = String(granted.session_token);
+  assert.equal(claims(session).email, "eva@example.org");
+  await access(session);
+
+  const refused = await openid.initiateDeviceAuthorization(config, {});
+  assert.equal((await call("POST", `/device/${refused.user_code}/refuse`, { token: person })).status, 204);
+  await assert.rejects(openid.pollDeviceAuthorizationGrant(config, refused), { error: "access_denied" });
 });
 
 test("federated people register no authenticators", async () => {
