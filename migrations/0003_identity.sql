@@ -165,7 +165,6 @@ CREATE TABLE identity.addresses (
 );
 CREATE UNIQUE INDEX addresses_verified_key ON identity.addresses (address) WHERE verified_at IS NOT NULL;
 CREATE UNIQUE INDEX addresses_signup_key ON identity.addresses (address) WHERE verified_at IS NULL AND is_primary;
-CREATE UNIQUE INDEX addresses_pending_key ON identity.addresses (address) WHERE verified_at IS NULL AND NOT is_primary;
 CREATE UNIQUE INDEX addresses_primary_key ON identity.addresses (person) WHERE is_primary;
 CREATE INDEX addresses_address_idx ON identity.addresses (address);
 CREATE INDEX addresses_remove_at_idx ON identity.addresses (remove_at) WHERE remove_at IS NOT NULL;

@@ -203,6 +203,37 @@ func TestEmails(t *testing.T) {
 	open.Post(emails, map[string]any{"address": "eve2@example.com"}).WantError(token.ErrUnverified)
 }
 
+// TestAttackPendingAddress: an address that somebody has added without verifying it keeps its owner from nothing. The first who verifies it
+// wins.
+func TestAttackPendingAddress(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	mallory, ann := s.SignUp("mallory@example.com"), s.SignUp("ann@example.com")
+	held := s.Identity + "/profile/emails"
+	for _, victim := range []string{"vic@example.com", "ann@example.org"} {
+		mallory.Post(held, map[string]any{"address": victim}).Want(http.StatusCreated)
+	}
+	thief := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1).Key(t, "/confirm/") // as if she could read it
+	vic := s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "vic@example.com", "password": testkit.Password}).Want(http.StatusOK)
+	if vic.String("token") == "" {
+		t.Error("no session")
+	}
+	confirm(ann, addEmail(t, ann, "ann@example.org")).Want(http.StatusNoContent)
+	confirm(mallory, thief).WantError(identity.ErrKeyNotFound)
+	ann.Post(held, map[string]any{"address": "ann@example.org"}).WantError(identity.ErrAddressInUse)
+	if list := string(mallory.Get(held).Body); strings.Contains(list, "ann@example.org") {
+		t.Errorf("mallory holds %s", list)
+	}
+	key := s.Mail.Wait(t, "vic@example.com", "/confirm/", 2).Key(t, "/confirm/")
+	owner := &testkit.Person{Server: s, ID: vic.String("token"), Header: http.Header{}}
+	owner.Refresh()
+	confirm(owner, key).Want(http.StatusNoContent)
+	mallory.Refresh()
+	if list := string(mallory.Get(held).Body); strings.Contains(list, "vic@example.com") {
+		t.Errorf("mallory holds %s", list)
+	}
+}
+
 func TestStrictEnumerationHidesAddresses(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, testkit.Env("CONSIGN_ENUMERATION", "strict"))
@@ -290,23 +321,32 @@ func TestPrimaryRemovalRace(t *testing.T) {
 	}
 }
 
-// TestSameAddressInParallel: of many people who add one address in parallel, one succeeds.
+// TestSameAddressInParallel: of many people who verify one address in parallel, one succeeds, and the others lose it.
 func TestSameAddressInParallel(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	const people = 8
+	var calls []func() (*testkit.Response, error)
 	crowd := make([]*testkit.Person, people)
 	for i := range crowd {
 		crowd[i] = s.SignUp(fmt.Sprintf("p%d@example.com", i))
-	}
-	var calls []func() (*testkit.Response, error)
-	for _, p := range crowd {
+		key := addEmail(t, crowd[i], "shared@example.com")
 		calls = append(calls, func() (*testkit.Response, error) {
-			return p.Try(t.Context(), "POST", s.Identity+"/profile/emails", map[string]any{"address": "shared@example.com"})
+			return crowd[i].Try(t.Context(), "POST", s.Identity+"/confirm/"+key, nil)
 		})
 	}
-	if statuses := parallel(t, calls...); statuses[http.StatusCreated] != 1 || statuses[http.StatusConflict] != people-1 {
+	s.Clock.Advance(time.Minute)
+	if statuses := parallel(t, calls...); statuses[http.StatusNoContent] != 1 || statuses[http.StatusNotFound] != people-1 {
 		t.Errorf("answers are %v", statuses)
+	}
+	holders := 0
+	for _, p := range crowd {
+		if strings.Contains(string(p.Get(s.Identity+"/profile/emails").Body), "shared@example.com") {
+			holders++
+		}
+	}
+	if holders != 1 {
+		t.Errorf("%d people have the address", holders)
 	}
 }
 

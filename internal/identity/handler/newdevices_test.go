@@ -3,6 +3,7 @@ package handler_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,18 +18,39 @@ func deviceMails(t testing.TB, s *testkit.Server) (n int) {
 	return n
 }
 
-// TestNewDeviceIsMailed: a login in a browser without the device cookie is mailed, with a link that ends the session. The
-// first login after the signup is not, nor is one with the cookie.
-func TestNewDeviceIsMailed(t *testing.T) {
+// TestAttackFirstLogin: the first login after the sign-up is mailed when it comes from another device, and only then.
+func TestAttackFirstLogin(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
 	s.SignUp("ann@example.com")
+	s.Clock.Advance(time.Minute)
+	s.Stranger().With("User-Agent", "evil/1").Post(s.Identity+"/auth/login", credentials("ann@example.com", "bcrypt", testkit.Password)).
+		Want(http.StatusOK)
+	if mail := s.Mail.Wait(t, "ann@example.com", "New sign-in", 1); !strings.Contains(mail.Text, "evil") {
+		t.Errorf("the mail does not name the program: %s", mail.Text)
+	}
+	s.SignUp("bob@example.com").Login()
+	if n := deviceMails(t, s); n != 1 {
+		t.Errorf("%d mails, one of them about the device of the sign-up", n)
+	}
+}
+
+// TestNewDeviceIsMailed: a login in a browser without the device cookie is mailed, with a link that ends the session. One with the cookie
+// is not.
+func TestNewDeviceIsMailed(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	signUp := s.Stranger().With("Cookie", "theme=dark").Post(s.Identity+"/signup",
+		map[string]any{"address": "ann@example.com", "password": testkit.Password}).Want(http.StatusOK)
+	ann := &testkit.Person{Server: s, ID: signUp.String("token"), Header: http.Header{}}
+	ann.Refresh()
+	confirm(ann, s.Mail.Wait(t, "ann@example.com", "/confirm/", 1).Key(t, "/confirm/")).Want(http.StatusNoContent)
+	own := deviceOf(t, signUp)
 	login := func(cookie string) *testkit.Response {
 		t.Helper()
 		s.Clock.Advance(time.Minute)
 		return signIn(s, cookie, "ann@example.com", testkit.Password).Want(http.StatusOK)
 	}
-	own := deviceOf(t, login("theme=dark"))
 	own = deviceOf(t, login(own))
 	login(own)
 	if n := deviceMails(t, s); n != 0 {
@@ -64,14 +86,14 @@ func TestNewClientIsMailed(t *testing.T) {
 		agent, address string
 		mails          int
 	}{
-		{"curl/8.14.1", "192.0.2.1", 0}, // the first login
-		{"curl/8.15.0", "192.0.2.1", 0},
-		{"curl/8.15.0", "192.0.2.2", 1},
-		{"wget/1.25.0", "192.0.2.2", 2},
-		{"wget/1.25.0", "192.0.2.2", 2},
-		{"curl/8.15.0", "2001:db8::1", 3},
-		{"curl/8.15.0", "2001:db8::ffff:2", 3}, // the same /64
-		{"curl/8.15.0", "192.0.2.1", 3},
+		{"curl/8.14.1", "192.0.2.1", 1},
+		{"curl/8.15.0", "192.0.2.1", 1},
+		{"curl/8.15.0", "192.0.2.2", 2},
+		{"wget/1.25.0", "192.0.2.2", 3},
+		{"wget/1.25.0", "192.0.2.2", 3},
+		{"curl/8.15.0", "2001:db8::1", 4},
+		{"curl/8.15.0", "2001:db8::ffff:2", 4}, // the same /64
+		{"curl/8.15.0", "192.0.2.1", 4},
 	} {
 		login(l.agent, l.address)
 		if n := deviceMails(t, s); n != l.mails {

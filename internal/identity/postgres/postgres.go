@@ -61,7 +61,7 @@ func (s *Store) Querier() database.Querier { return s.q }
 // violation maps the violation of a constraint to the domain's error.
 func violation(constraint string) *fault.Error {
 	switch constraint {
-	case "addresses_verified_key", "addresses_signup_key", "addresses_pending_key", "addresses_pkey":
+	case "addresses_verified_key", "addresses_signup_key", "addresses_pkey":
 		return identity.ErrAddressInUse
 	case "authenticators_type_key":
 		return identity.ErrTypeRegistered

@@ -5,6 +5,7 @@ package service
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -94,6 +95,9 @@ func (s *Service) SignUp(ctx context.Context, c token.Client, a NewAccount) (ses
 		if begun, err = s.BeginSession(ctx, tx, c, session.NewSession{Person: person, Epoch: 1, Level: identity.LevelUnverified}); err != nil {
 			return err
 		}
+		if _, err := s.Remember(ctx, tx, c, begun); err != nil {
+			return err
+		}
 		return s.record(ctx, tx, audit.Entry{Actor: audit.By(person, c), Action: "person.signup", Object: person.String(), Target: person})
 	})
 	if errors.Is(err, identity.ErrAddressInUse) {
@@ -120,8 +124,8 @@ func (s *Service) insertUnverified(ctx context.Context, tx *postgres.Store, a Ne
 		Host: a.host})
 }
 
-// claimAddress locks an address and takes it from holders who have not verified it within the lifetime of a signup
-// token (contract 3.1).
+// claimAddress locks an address and takes it from the person who signed up with it and has not verified it within the lifetime of a signup
+// token (contract 3.1). Those who hold it as an unverified secondary address do not count: the first who verifies it wins.
 // Errors: identity.ErrSignupAddressInUse.
 func (s *Service) claimAddress(ctx context.Context, tx *postgres.Store, address string, now time.Time) error {
 	if err := tx.LockAddress(ctx, address); err != nil {
@@ -131,6 +135,7 @@ func (s *Service) claimAddress(ctx context.Context, tx *postgres.Store, address 
 	if err != nil {
 		return err
 	}
+	holders = slices.DeleteFunc(holders, func(h postgres.Holder) bool { return !h.Verified && !h.IsPrimary })
 	for _, h := range holders {
 		if h.Verified || now.Before(h.CreatedAt.Add(s.issuer.Lifetimes().Signup)) {
 			return identity.ErrSignupAddressInUse

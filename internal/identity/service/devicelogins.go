@@ -220,7 +220,7 @@ func (s *Service) beginDeviceSession(ctx context.Context, tx *postgres.Store, c 
 	if err != nil {
 		return b, nil, err
 	}
-	b.FirstLogin = false // it is no sign-in of the person's own browser
+	b.MakesAccount = false // it is no sign-in of the person's own browser
 	if err := s.MailNewDevice(ctx, tx, c, b); err != nil {
 		return b, nil, err
 	}

@@ -22,8 +22,8 @@ func (s *Service) Emails(ctx context.Context, caller token.Caller) ([]identity.A
 	return s.store.Addresses(ctx, caller.Person)
 }
 
-// AddEmail adds a secondary address to the caller's and queues the mail that verifies it. It accepts an address that is
-// another person's unverified primary address: the person who verifies it first keeps it (contract 3.1).
+// AddEmail adds a secondary address to the caller's and queues the mail that verifies it. It accepts an address that
+// others hold unverified: the person who verifies it first keeps it (contract 3.1).
 // Errors: fault.ErrInvalid, identity.ErrAddressInUse, identity.ErrTooManyAddresses, and those of stepUp.
 func (s *Service) AddEmail(ctx context.Context, caller token.Caller, address string, proof token.Proof) (identity.Address, error) {
 	address, err := identity.NormalizeAddress("address", address)
@@ -78,7 +78,7 @@ func (s *Service) claimSecondaryAddress(ctx context.Context, tx *postgres.Store,
 		return err
 	}
 	for _, h := range holders {
-		if h.Person == p || h.Verified || !h.IsPrimary {
+		if h.Person == p || h.Verified {
 			return identity.ErrAddressInUse
 		}
 	}

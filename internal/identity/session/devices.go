@@ -48,35 +48,36 @@ func (ts *Tokens) knownDevice(devices []identity.Device, p id.Person, epoch int6
 // DeviceSince returns the earliest last sign-in with which a device is still known.
 func (ts *Tokens) DeviceSince() time.Time { return ts.now().Add(-ts.settings.Device) }
 
-// MailNewDevice mails a person about a sign-in from a device that was not used before (contract 3.23). A client without
-// cookies is known by its family and network. The first login after the signup is not mailed, nor is one that completes
-// a reset, which was mailed. The person is locked.
-func (ts *Tokens) MailNewDevice(ctx context.Context, tx *postgres.Store, c token.Client, b Begun) error {
-	family := identity.ClientFamily(c.UserAgent)
-	known := b.KnownDevice
-	if !known && !c.Browser {
-		uid := b.Person.UUID
-		var err error
-		if known, err = tx.RememberClient(ctx, postgres.KnownClient{
-			Person: b.Person, DeviceEpoch: b.Device.Epoch, Now: ts.now(), Since: ts.DeviceSince(),
-			Hash: ts.sealer.MAC("known client", uid[:], []byte(family), []byte(ratelimit.Network(c.Address).String())),
-		}); err != nil {
-			return err
-		}
+// Remember stores the device of a sign-up or sign-in, and reports whether it was known. A client without cookies is known by its family and
+// network. The person is locked.
+func (ts *Tokens) Remember(ctx context.Context, tx *postgres.Store, c token.Client, b Begun) (known bool, err error) {
+	if b.KnownDevice || c.Browser { // the cookie knows a browser
+		return b.KnownDevice, nil
 	}
-	if known || b.FirstLogin || b.SetPasswordUntil != nil {
-		return nil
+	uid := b.Person.UUID
+	return tx.RememberClient(ctx, postgres.KnownClient{
+		Person: b.Person, DeviceEpoch: b.Device.Epoch, Now: ts.now(), Since: ts.DeviceSince(),
+		Hash: ts.sealer.MAC("known client", uid[:], []byte(identity.ClientFamily(c.UserAgent)), []byte(ratelimit.Network(c.Address).String())),
+	})
+}
+
+// MailNewDevice mails a person about a sign-in from a device that was not used before, the sign-up included (contract 3.23). A login that
+// makes its account is not mailed, nor is one that completes a reset, which was mailed. The person is locked.
+func (ts *Tokens) MailNewDevice(ctx context.Context, tx *postgres.Store, c token.Client, b Begun) error {
+	known, err := ts.Remember(ctx, tx, c, b)
+	if err != nil || known || b.MakesAccount || b.SetPasswordUntil != nil {
+		return err
 	}
 	return ts.notices.Secure(ctx, tx, b.Person, c, notice.Notice{Template: mail.NewDevice,
-		Data: map[string]any{"device": identity.Printable(family, identity.MaxUserAgent)}})
+		Data: map[string]any{"device": identity.Printable(identity.ClientFamily(c.UserAgent), identity.MaxUserAgent)}})
 }
 
 // Begun is a new session.
 type Begun struct {
 	postgres.Issued
-	Device      identity.Device // in which the person has signed in now
-	KnownDevice bool            // the person had signed in there before
-	FirstLogin  bool            // no login came before
+	Device       identity.Device // in which the person has signed in now
+	KnownDevice  bool            // the person had signed in there before
+	MakesAccount bool            // the first login of a person whom a provider knows
 }
 
 // SignIn returns the signed ID token of a new session and its device.

@@ -58,7 +58,7 @@ func (ts *Tokens) BeginSession(ctx context.Context, tx *postgres.Store, c token.
 		d = identity.Device{UID: id.New[id.Device](), Person: n.Person, Epoch: b.DeviceEpoch}
 	}
 	d.At = now
-	return Begun{Issued: b.Issued, Device: d, KnownDevice: known, FirstLogin: b.FirstLogin}, nil
+	return Begun{Issued: b.Issued, Device: d, KnownDevice: known, MakesAccount: b.FirstLogin && n.Federated}, nil
 }
 
 // RecordFailedLogin writes the audit entry of a login with a wrong password or code. The tried address is not recorded,
