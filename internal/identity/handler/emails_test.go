@@ -214,7 +214,8 @@ func TestAttackPendingAddress(t *testing.T) {
 		mallory.Post(held, map[string]any{"address": victim}).Want(http.StatusCreated)
 	}
 	thief := s.Mail.Wait(t, "ann@example.org", "/confirm/", 1).Key(t, "/confirm/") // as if she could read it
-	vic := s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "vic@example.com", "password": testkit.Password}).Want(http.StatusOK)
+	vic := s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "vic@example.com", "password": testkit.Password}).
+		Want(http.StatusOK)
 	if vic.String("token") == "" {
 		t.Error("no session")
 	}
