@@ -1,11 +1,17 @@
 package content
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
 // TestAttackUploadPrefix: somebody with 400 /64 of one /48 leaves a quarter of the uploads to other networks.
@@ -14,7 +20,7 @@ func TestAttackUploadPrefix(t *testing.T) {
 	var s slots
 	l := Limits{NetworkUploads: 32, Uploads: 1024, ReservationUploads: 8}
 	from := func(a [16]byte) bool {
-		_, err := s.acquire(ratelimit.WithClient(t.Context(), netip.AddrFrom16(a)), id.New[id.Reservation](), l)
+		_, _, err := s.acquire(ratelimit.WithClient(t.Context(), netip.AddrFrom16(a)), id.New[id.Reservation](), l)
 		return err == nil
 	}
 	taken := 0
@@ -33,4 +39,72 @@ func TestAttackUploadPrefix(t *testing.T) {
 			t.Errorf("stranger %d is refused", i)
 		}
 	}
+}
+
+// TestAttackSlowUploads: somebody with a /48 and 200 addresses takes all uploads and lets bytes drip. Uploads of others find room: the
+// slowest of a network that has many give way, and nobody who has one does.
+func TestAttackSlowUploads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s slots
+		l := Limits{NetworkUploads: 64, Uploads: 1024, ReservationUploads: 8}
+		type upload struct {
+			ctx  context.Context
+			slot *slot
+		}
+		from := func(address string) (upload, error) {
+			ctx := ratelimit.WithClient(t.Context(), netip.MustParseAddr(address))
+			ctx, one, err := s.acquire(ctx, id.New[id.Reservation](), l)
+			return upload{ctx, one}, err
+		}
+		var attackers, fast []upload
+		single, err := from("192.0.2.1") // slow, too, but the only one of its network
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; len(s.all) < l.Uploads; i++ {
+			address := fmt.Sprintf("203.0.%d.7", i/2%200)
+			if i%2 == 0 {
+				address = fmt.Sprintf("2001:db8:0:%x::1", i)
+			}
+			u, err := from(address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			attackers = append(attackers, u)
+		}
+		if _, err := from("198.51.0.9"); !errors.Is(err, transfer.ErrUploads) {
+			t.Errorf("an upload of a moment ago gives way: %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		for i, u := range attackers {
+			if u.slot.moved.Add(1); i >= len(attackers)/2 {
+				u.slot.moved.Add(1 << 20)
+				fast = append(fast, u)
+			}
+		}
+		for i := range 20 {
+			if _, err := from(fmt.Sprintf("198.51.%d.9", i)); err != nil {
+				t.Errorf("stranger %d: %v", i, err)
+			}
+		}
+		if _, err := from("2001:db8:0:ffff::1"); !errors.Is(err, transfer.ErrUploads) {
+			t.Errorf("one more of the prefix that has most finds room: %v", err)
+		}
+		ended := 0
+		for _, u := range append(fast, single) {
+			if u.ctx.Err() != nil {
+				t.Errorf("a fast or single upload gave way: %v", context.Cause(u.ctx))
+			}
+		}
+		for _, u := range attackers {
+			if errors.Is(context.Cause(u.ctx), transfer.ErrUploads) {
+				ended++
+			}
+			s.release(u.slot)
+		}
+		if ended != 20 || s.leaving != 0 || len(s.all) != 21 {
+			t.Errorf("%d gave way, %d are leaving, %d remain", ended, s.leaving, len(s.all))
+		}
+	})
 }

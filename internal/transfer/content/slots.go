@@ -1,3 +1,5 @@
+// The uploads under way: how many one client network may have, and which gives way when there are too many.
+
 package content
 
 import (
@@ -6,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -15,7 +19,8 @@ import (
 // slots counts the uploads under way in this process. The zero value is ready to use.
 type slots struct {
 	mu           sync.Mutex
-	all          int
+	all          map[*slot]struct{}
+	leaving      int // uploads that have given way and have not ended yet
 	reservations map[id.Reservation]int
 	networks     map[netip.Prefix]int
 	parts        map[partsOf]map[int]int // by number, how many requests write it or wait to
@@ -83,42 +88,119 @@ func networksOf(ctx context.Context, l Limits) []network {
 	return all
 }
 
-// acquire counts an upload of ctx's client and of the networks around it. It does not wait. The caller calls release once, unless
-// acquire fails.
+// slot is one upload that counts.
+type slot struct {
+	reservation id.Reservation
+	networks    []network
+	began       time.Time
+	moved       atomic.Int64 // bytes that have arrived
+	end         context.CancelCauseFunc
+	gaveWay     bool // it does not count any more
+}
+
+// When all slots are taken, the slowest upload of a network that has many gives way to one of a network that has few.
+const (
+	slowAfter  = 2 * time.Second // younger uploads are not slow yet
+	manyAsFew  = 2               // how much more of its part the one network has than the other
+	leaveAtMax = 64              // how many may be on their way out at once
+)
+
+// acquire counts an upload of ctx's client and of the networks around it. It does not wait. The context ends with transfer.ErrUploads when
+// the upload has to give way. The caller calls release once, unless acquire fails.
 // Errors: transfer.ErrUploads, transfer.ErrClientUploads, transfer.ErrReservationUploads.
-func (s *slots) acquire(ctx context.Context, r id.Reservation, l Limits) (release func(), err error) {
+func (s *slots) acquire(ctx context.Context, r id.Reservation, l Limits) (context.Context, *slot, error) {
 	networks := networksOf(ctx, l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.reservations[r] >= l.ReservationUploads:
-		return nil, transfer.ErrReservationUploads
+		return nil, nil, transfer.ErrReservationUploads
 	case slices.ContainsFunc(networks, func(n network) bool { return s.networks[n.prefix] >= n.most }):
-		return nil, transfer.ErrClientUploads
-	case s.all >= l.Uploads:
-		return nil, transfer.ErrUploads
+		return nil, nil, transfer.ErrClientUploads
+	case len(s.all) >= l.Uploads && !s.makeRoom(networks):
+		return nil, nil, transfer.ErrUploads
 	}
-	if s.reservations == nil {
-		s.reservations, s.networks = map[id.Reservation]int{}, map[netip.Prefix]int{}
+	if s.all == nil {
+		s.all, s.reservations, s.networks = map[*slot]struct{}{}, map[id.Reservation]int{}, map[netip.Prefix]int{}
 	}
-	s.all++
+	added := &slot{reservation: r, networks: networks, began: time.Now()}
+	ctx, added.end = context.WithCancelCause(ctx)
+	s.all[added] = struct{}{}
 	s.reservations[r]++
 	for _, n := range networks {
 		s.networks[n.prefix]++
 	}
-	return func() { s.release(r, networks) }, nil
+	return ctx, added, nil
 }
 
-func (s *slots) release(r id.Reservation, networks []network) {
+// makeRoom lets an upload give way to one of networks, and reports whether one does. mu is held.
+func (s *slots) makeRoom(networks []network) bool {
+	if s.leaving >= leaveAtMax {
+		return false
+	}
+	many := manyAsFew * s.load(networks, 1)
+	now := time.Now()
+	var slowest *slot
+	var least float64
+	for one := range s.all {
+		age := now.Sub(one.began)
+		if age < slowAfter || s.load(one.networks, 0) < many {
+			continue
+		}
+		if pace := float64(one.moved.Load()) / age.Seconds(); slowest == nil || pace < least {
+			slowest, least = one, pace
+		}
+	}
+	if slowest == nil {
+		return false
+	}
+	slowest.gaveWay = true
+	s.leaving++
+	s.forget(slowest)
+	slowest.end(transfer.ErrUploads)
+	return true
+}
+
+// load returns how much of their parts networks have, with more uploads.
+func (s *slots) load(networks []network, more int) (most float64) {
+	for _, n := range networks {
+		most = max(most, float64(s.networks[n.prefix]+more)/float64(n.most))
+	}
+	return most
+}
+
+func (s *slots) release(one *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all--
-	if s.reservations[r]--; s.reservations[r] == 0 {
-		delete(s.reservations, r)
+	if one.end(nil); one.gaveWay {
+		s.leaving--
+		return
 	}
-	for _, n := range networks {
+	s.forget(one)
+}
+
+// forget counts an upload no more. mu is held.
+func (s *slots) forget(one *slot) {
+	delete(s.all, one)
+	if s.reservations[one.reservation]--; s.reservations[one.reservation] == 0 {
+		delete(s.reservations, one.reservation)
+	}
+	for _, n := range one.networks {
 		if s.networks[n.prefix]--; s.networks[n.prefix] == 0 {
 			delete(s.networks, n.prefix)
 		}
 	}
+}
+
+// countedBody is a Body whose bytes count for a slot.
+type countedBody struct {
+	Body
+	moved *atomic.Int64
+}
+
+// Read implements Body.
+func (b countedBody) Read(p []byte) (int, error) {
+	n, err := b.Body.Read(p)
+	b.moved.Add(int64(n))
+	return n, err
 }

@@ -93,11 +93,12 @@ func (s *Service) Write(ctx context.Context, to Target, in Write) (State, error)
 }
 
 func (s *Service) write(ctx context.Context, to Target, in Write) (State, error) {
-	release, err := s.slots.acquire(ctx, to.Reservation, s.limits)
+	ctx, slot, err := s.slots.acquire(ctx, to.Reservation, s.limits)
 	if err != nil {
 		return State{}, err
 	}
-	defer release()
+	defer s.slots.release(slot)
+	in.Body = countedBody{in.Body, &slot.moved}
 	if in.Number > 0 {
 		releasePart, err := s.slots.acquirePart(to, in.Number)
 		if err != nil {
@@ -283,7 +284,7 @@ func admit(u postgres.Upload, in Write) error {
 }
 
 // interrupted returns the error for a request whose context has ended or whose body failed with err: transfer.ErrOvertaken,
-// transfer.ErrNotFound, transfer.ErrStopping, or nil when it was none of these.
+// transfer.ErrNotFound, transfer.ErrUploads, transfer.ErrStopping, or nil when it was none of these.
 func interrupted(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil {
@@ -291,7 +292,7 @@ func interrupted(ctx context.Context, err error) error {
 	}
 	var f *fault.Error
 	switch {
-	case errors.Is(cause, transfer.ErrOvertaken), errors.Is(cause, transfer.ErrNotFound):
+	case errors.Is(cause, transfer.ErrOvertaken), errors.Is(cause, transfer.ErrNotFound), errors.Is(cause, transfer.ErrUploads):
 		return cause
 	case errors.As(cause, &f) && f.Kind == fault.Unavailable:
 		return transfer.ErrStopping.Because(cause)
