@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -179,10 +180,21 @@ func TestWebhook(t *testing.T) {
 		t.Errorf("a paused webhook got %s", got[3].body)
 	}
 	r.mu.Lock() // the receiver does not answer
-	for range webhook.MaxPendingPings {
-		ann.Post(path+"/ping", nil).Want(http.StatusAccepted)
+	var waiting atomic.Int64
+	var tests sync.WaitGroup
+	for range 4 * webhook.MaxPendingPings { // in parallel
+		tests.Go(func() {
+			if got := ann.Post(path+"/ping", nil); got.Status == http.StatusAccepted {
+				waiting.Add(1)
+			} else {
+				got.WantError(webhook.ErrPingsWaiting)
+			}
+		})
 	}
-	ann.Post(path+"/ping", nil).WantError(webhook.ErrPingsWaiting)
+	tests.Wait()
+	if n := waiting.Load(); n != webhook.MaxPendingPings {
+		t.Errorf("%d tests wait", n)
+	}
 	r.mu.Unlock()
 	ann.Delete(path).Want(http.StatusNoContent)
 	ann.Get(path).WantError(webhook.ErrNotFound)

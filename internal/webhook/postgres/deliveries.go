@@ -23,10 +23,11 @@ func (s *Store) WebhookDeliveries(ctx context.Context, w id.Webhook, state strin
 		WHERE webhook = $1 AND ($2 = '' OR state = $2) ORDER BY seq DESC LIMIT $3`, w, state, limit)
 }
 
-// QueuePing queues a test of a webhook.
+// QueuePing queues a test of a webhook. It locks the webhook: parallel tests would count what the others have not stored yet.
 // Errors: webhook.ErrPingsWaiting.
 func (s *Store) QueuePing(ctx context.Context, w webhook.Webhook, receiver id.Person, now time.Time) (webhook.Delivery, error) {
-	return database.One[webhook.Delivery](ctx, s.q, "queue test of webhook", webhook.ErrPingsWaiting, `
+	lock := database.Statement{SQL: `SELECT FROM webhook.webhooks WHERE uid = $1 FOR NO KEY UPDATE`, Args: []any{w.UID}}
+	return database.OneLocked[webhook.Delivery](ctx, s.q, "queue test of webhook", webhook.ErrPingsWaiting, lock, `
 		WITH stored AS (
 			INSERT INTO webhook.deliveries (webhook, event, kind, subject, receivers, created_at, next_attempt_at)
 			SELECT $1::uuid, $2::uuid, $3, $1::uuid::text, ARRAY[$4::uuid], $5, $5
