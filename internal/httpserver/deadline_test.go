@@ -2,9 +2,11 @@ package httpserver_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,5 +123,43 @@ func TestDeadlinesFollowTheClock(t *testing.T) {
 			}
 			return nil
 		})
+	})
+}
+
+// TestAttackDrippingBody: a body that is no stream has 10 s, and a second more for each 16 KiB that arrive, however slowly its bytes come.
+func TestAttackDrippingBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		read := func(w http.ResponseWriter, r *http.Request) error {
+			_, _ = io.Copy(io.Discard, r.Body)
+			return httpapi.NoContent(w)
+		}
+		f := newFixture(t, nil).mount(httpapi.Transfer, httpapi.Route{Method: "POST", Pattern: "/thing", Bucket: httpapi.NoBucket, Handler: read})
+		began := time.Now()
+		serve := func(chunk, chunks int) (deadlines []time.Duration) {
+			began = time.Now()
+			body, send := io.Pipe()
+			go func() {
+				for range chunks {
+					time.Sleep(time.Second)
+					_, _ = send.Write(make([]byte, chunk))
+				}
+				_ = send.Close()
+			}()
+			u := &underlying{ResponseRecorder: *httptest.NewRecorder()}
+			f.api.Handler().ServeHTTP(u, httptest.NewRequestWithContext(t.Context(), "POST", "https://consign.test/api/thing", body))
+			for _, at := range u.reads {
+				if !at.IsZero() { // after the end
+					deadlines = append(deadlines, at.Sub(began))
+				}
+			}
+			return deadlines
+		}
+		if got := serve(1, 9); !slices.Equal(got, []time.Duration{10 * time.Second}) {
+			t.Errorf("a byte a second: deadlines after %s", got)
+		}
+		if got := serve(16<<10, 3); !slices.Equal(got, []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second, 13 * time.Second}) {
+			t.Errorf("16 KiB a second: deadlines after %s", got)
+		}
 	})
 }

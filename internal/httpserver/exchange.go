@@ -52,6 +52,8 @@ type exchange struct {
 // Deadlines use real time, not Options.Now. They are extended while bytes move, at most every extendEvery.
 const (
 	stall       = time.Minute      // maximum time without a byte received or sent
+	bodyTime    = 10 * time.Second // maximum time of a body that is no stream, and longer as its bytes arrive:
+	bodyRate    = 16 << 10         // bytes of it in a second
 	extendEvery = 10 * time.Second // minimum age of a deadline that is extended
 	copyChunk   = 1 << 20          // bytes of a file between checks of the deadline
 	heldBack    = 2 << 10          // bytes of a short answer that net/http buffers until the handler returns
@@ -169,6 +171,9 @@ type requestBody struct {
 	x      *exchange
 	ctx    context.Context
 	stream bool
+	began  time.Time // the next two are of a body that is no stream
+	bytes  int64     // that have arrived
+	within int64     // of them, when the deadline was set
 }
 
 // takeBody sets the limit and the deadline of the request's body. The caller runs done after the handler.
@@ -176,7 +181,7 @@ func (x *exchange) takeBody(r *http.Request, kind httpapi.Body) (done func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
 	}
-	body := &requestBody{ReadCloser: r.Body, x: x, ctx: r.Context(), stream: kind == httpapi.StreamBody}
+	body := &requestBody{ReadCloser: r.Body, x: x, ctx: r.Context(), stream: kind == httpapi.StreamBody, began: time.Now()}
 	if limit := kind.Limit(); limit >= 0 {
 		body.ReadCloser = http.MaxBytesReader(x.ResponseWriter, r.Body, limit)
 	}
@@ -194,9 +199,10 @@ func (x *exchange) takeBody(r *http.Request, kind httpapi.Body) (done func()) {
 func (b *requestBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.x.server.traffic.in.Add(int64(n))
+	b.bytes += int64(n)
 	switch {
 	case err == nil:
-		if b.stream && n > 0 {
+		if n > 0 {
 			b.extend()
 		}
 	case err == io.EOF: //nolint:errorlint // io.Reader promises the bare value
@@ -230,6 +236,14 @@ func (b *requestBody) extend() {
 	now := time.Now()
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
+	if !b.stream {
+		if b.bytes == 0 || b.bytes-b.within >= bodyRate {
+			b.within = b.bytes
+			most := bodyTime + time.Duration(b.bytes/bodyRate)*time.Second
+			_ = http.NewResponseController(b.x.ResponseWriter).SetReadDeadline(b.began.Add(most))
+		}
+		return
+	}
 	if b.x.bodyCut || now.Sub(b.x.bodyRead) < extendEvery {
 		return
 	}

@@ -29,6 +29,7 @@ type underlying struct {
 	source    io.Reader
 	deadlines int
 	deadline  time.Time     // of the last call of SetWriteDeadline
+	reads     []time.Time   // of the calls of SetReadDeadline
 	cut       chan struct{} // gets a value when a deadline in the past is set
 }
 
@@ -49,7 +50,10 @@ func (u *underlying) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-func (u *underlying) SetReadDeadline(time.Time) error { return nil }
+func (u *underlying) SetReadDeadline(at time.Time) error {
+	u.reads = append(u.reads, at)
+	return nil
+}
 
 // file returns an open file of random bytes and its content.
 func file(t *testing.T, size int) (*os.File, []byte) {
