@@ -172,7 +172,7 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Version:             a.options.Version,
 		AuditAge:            c.AuditRetention,
 		Defaults:            defaults,
-		ReservationLifetime: c.ReservationLifetime, ExpiryWarning: c.ExpiryWarning, ExpiryGrace: c.ExpiryGrace, RecordAge: c.TransferRetention,
+		ReservationLifetime: c.ReservationLifetime, OpenObjects: c.OpenObjects, ExpiryWarning: c.ExpiryWarning, ExpiryGrace: c.ExpiryGrace, RecordAge: c.TransferRetention,
 		ResumeLifetime:      c.DownloadResumeLifetime,
 		DownloadBudget:      c.DownloadBudget,
 		UploadConfirmations: c.UploadConfirmationsDay, SenderCodes: c.SenderCodesDay,
@@ -255,6 +255,20 @@ var errNoPath = fault.ErrNotFound.With("there is nothing at this path; /api/ des
 // providerRedirect returns the redirect URI to register at external identity providers.
 func (a *App) providerRedirect() string { return a.issuerURL() + "/oidc/auth/form" }
 
+// errNoRoom refuses what would add rows for content.
+var errNoRoom = fault.ErrUnavailable.With("the server has too little free space to store anything new").WithRetryAfter(30 * time.Second)
+
+// roomForRows refuses rows for content before they fill the volume that the database may share with the files.
+func (a *App) roomForRows() error {
+	if a.volume == nil {
+		return nil
+	}
+	if err := a.volume.RoomForRows(); err != nil {
+		return errNoRoom.Because(err)
+	}
+	return nil
+}
+
 // mount creates the request pipeline and mounts all routes.
 func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelimit.Limiter) error {
 	c := a.config
@@ -267,7 +281,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Settings: markedSettings(c, sealer), Classify: database.Classify,
 		Idempotency: a.requests, Maintenance: a.maintenance.Load,
-		Console:  a.console(),
+		Console: a.console(), Room: a.roomForRows,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	a.verifier.AcceptAPITokens(a.Identity)

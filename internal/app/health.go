@@ -80,8 +80,11 @@ func (a *App) writable(ctx context.Context) error {
 func (a *App) condition() string {
 	var lacks []string
 	if a.volume != nil && a.volume.State().Low() {
-		s := a.volume.State()
-		lacks = append(lacks, fmt.Sprintf("uploads are refused, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", s.Free, s.Floor))
+		s, refused := a.volume.State(), "uploads are refused"
+		if s.LowForRows() {
+			refused = "uploads and new transfers, accounts and webhooks are refused"
+		}
+		lacks = append(lacks, fmt.Sprintf("%s, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", refused, s.Free, s.Floor))
 	}
 	if a.Proofs.Trouble() != nil {
 		lacks = append(lacks, "receipts are not signed, consign log status says why")

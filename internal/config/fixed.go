@@ -51,6 +51,7 @@ type Constants struct {
 	YoungAccount           time.Duration // age below which an account has fewer recipients a day
 	UploadConfirmationsDay int           // mails for each address and day that confirm an upload
 	SenderCodesDay         int           // codes for each address and day that verify the sender of a transfer to a mailbox
+	OpenObjects            int           // files of a person's reservations that are not confirmed yet
 	StrangerMaxFiles       int           // files of a stranger's reservation; a smaller limit of the mailbox or the organization wins
 
 	UploadWindowMB           int           // volume that an upload reserves ahead of what has arrived, in MB
@@ -92,6 +93,7 @@ var constants = Constants{
 	YoungAccount:           7 * day,
 	UploadConfirmationsDay: 10,
 	SenderCodesDay:         12,
+	OpenObjects:            10_000,
 	StrangerMaxFiles:       1000,
 
 	UploadWindowMB:           64,

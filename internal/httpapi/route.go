@@ -29,7 +29,7 @@ const (
 // Body says what a route takes as request body. A positive number is a limit in bytes.
 type Body int64
 
-// The bodies of routes. JSONBody, the zero value, is limited to 1 MiB and has to arrive within a minute. A StreamBody
+// The bodies of routes. JSONBody, the zero value, is limited to 1 MiB and has to arrive within 10 s and a second for each 16 KiB. A StreamBody
 // has no limit here, and may take as long as its bytes keep moving.
 const (
 	JSONBody   Body = 0
@@ -64,12 +64,16 @@ type Route struct {
 	Gone            bool              // answers 410
 	Download        bool              // GET answers with the bytes of files: counted while in progress
 	Creates         bool              // POST creates something: the header Idempotency-Key makes it repeatable
+	Grows           bool              // makes rows for content, besides those of Creates: refused when the database's volume is nearly full
 	Headers         map[string]string // of every answer, also of a refusal
 	SignIn          bool              // operators sign in with it: it answers during maintenance at hosts that have the console
 	Sensitive       []Sensitive       // sensitive changes of an organization that it can make (contract 3.29)
 	Harmless        string            // why a route that changes an organization makes none
 	Once            bool              // GET consumes something: HEAD, which must change nothing (RFC 9110, 9.2.1), is refused
 }
+
+// MakesRows reports whether a request makes rows for content. Operators' requests are left out: they make room.
+func (r Route) MakesRows() bool { return (r.Creates || r.Grows) && !r.Auth.IsOperator() }
 
 // Sensitive is a sensitive change of an organization, as a route table declares it.
 type Sensitive struct {

@@ -120,6 +120,11 @@ func (s *Server) call(x *exchange, r *http.Request, route httpapi.Route) error {
 	if _, err := url.ParseQuery(r.URL.RawQuery); err != nil { // url.Query would skip malformed pairs silently
 		return errQuery
 	}
+	if s.room != nil && route.MakesRows() {
+		if err := s.room(); err != nil {
+			return err
+		}
+	}
 	if limit := route.Body.Limit(); limit >= 0 && r.ContentLength > limit {
 		return strictjson.TooLarge(limit)
 	}

@@ -30,7 +30,7 @@ import (
 )
 
 // Options is what a Server is built from. All members but the functions
-// Authenticate, Classify, Maintenance, Stopping and Observe are required.
+// Authenticate, Classify, Room, Maintenance, Stopping and Observe are required.
 type Options struct {
 	// Authenticate turns a request's token into its caller: token.Verifier's method. Without it only routes of
 	// token.None can be called.
@@ -49,6 +49,7 @@ type Options struct {
 	AnonymousSession time.Duration      // life of the anonymous session cookie
 	Classify         func(error) error  // maps errors of libraries to faults and returns others unchanged: database.Classify
 	Idempotency      *idempotency.Store // answers of requests with Idempotency-Key; nil: the header is ignored
+	Room             func() error       // refuses requests that make rows for content while the volume is nearly full; nil: never
 	Maintenance      func() bool        // whether consign maintenance is on
 	Console          Console            // where the routes and pages of operators exist
 	Settings         map[string]string  // marks of the settings (package probe), for consign doctor
@@ -75,6 +76,7 @@ type Server struct {
 	classify     func(error) error
 	idempotency  *idempotency.Store
 	maintenance  func() bool
+	room         func() error
 	console      Console
 	stopping     func() bool
 	observe      func(Finished)
@@ -95,7 +97,7 @@ type Server struct {
 func New(o Options) *Server {
 	s := &Server{
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
-		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, console: o.Console,
+		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, room: o.Room, console: o.Console,
 		stopping: o.Stopping, observe: o.Observe,
 		sealer: o.Sealer, settings: o.Settings, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),

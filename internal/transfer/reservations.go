@@ -132,16 +132,12 @@ type Object struct {
 	Withheld       bool      `db:"-"` // the transfer does not give its bytes
 }
 
-// emptyObject is the least volume that an object counts which has no bytes, or may turn out to have none.
-const emptyObject = 1000
+// ObjectCost is the least volume that the row of an object counts.
+const ObjectCost = 4000
 
 // MetadataBytes returns how much volume the object counts beside its bytes (contract 4.8).
 func (o Object) MetadataBytes() int64 {
-	n := int64(len(o.Name) + len(o.ClientID) + len(o.UploadMetadata) + len(o.UploadConcat))
-	if o.IntendedSize == 0 || o.Deferred {
-		n = max(n, emptyObject)
-	}
-	return n
+	return max(ObjectCost, int64(len(o.Name)+len(o.ClientID)+len(o.UploadMetadata)+len(o.UploadConcat)))
 }
 
 // PartCount returns how many parts the object has; 0: it is uploaded in one stream.

@@ -40,6 +40,13 @@ type State struct {
 // Low reports whether uploads are refused.
 func (s State) Low() bool { return s.Known && s.Free < s.Floor }
 
+// RowFloor returns the bytes below which nothing is added to the database that is for content: half of Floor. The rest is for
+// signing in, for mails and for making room.
+func (s State) RowFloor() int64 { return s.Floor / 2 }
+
+// LowForRows reports whether rows for content are refused.
+func (s State) LowForRows() bool { return s.Known && s.Free < s.RowFloor() }
+
 // Volume measures the free space of a volume. It is safe for concurrent use.
 type Volume struct {
 	options Options
@@ -56,6 +63,7 @@ const (
 	enough level = iota
 	near         // less than twice the floor is free
 	low          // less than the floor is free
+	lowest       // less than half of it is free
 )
 
 // New returns a Volume. It measures once.
@@ -100,6 +108,8 @@ func (o Options) floor(size int64) int64 {
 func (v *Volume) report(s State) {
 	now := enough
 	switch {
+	case s.LowForRows():
+		now = lowest
 	case s.Low():
 		now = low
 	case s.Free < 2*s.Floor:
@@ -114,6 +124,8 @@ func (v *Volume) report(s State) {
 	}
 	log := v.options.Log.With("directory", v.options.Dir, "free", s.Free, "floor", s.Floor)
 	switch now {
+	case lowest:
+		log.Error("uploads and everything else that stores something new are refused: the volume has less free space than half of CONSIGN_STORAGE_FLOOR")
 	case low:
 		log.Error("uploads are refused: the volume has less free space than CONSIGN_STORAGE_FLOOR")
 	case near:
@@ -128,6 +140,15 @@ func (v *Volume) report(s State) {
 func (v *Volume) Room() error {
 	if s := v.Measure(); s.Low() {
 		return fmt.Errorf("%w: %d bytes free, CONSIGN_STORAGE_FLOOR keeps %d", blob.ErrFull, s.Free, s.Floor)
+	}
+	return nil
+}
+
+// RoomForRows measures the volume.
+// Errors: blob.ErrFull below the lower floor.
+func (v *Volume) RoomForRows() error {
+	if s := v.Measure(); s.LowForRows() {
+		return fmt.Errorf("%w: %d bytes free, half of CONSIGN_STORAGE_FLOOR is %d", blob.ErrFull, s.Free, s.RowFloor())
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func TestFloorLogsChanges(t *testing.T) {
 		v.free = free
 		w.Measure()
 	}
-	want := []string{"level=WARN", "level=ERROR", "level=WARN", "level=INFO"}
+	want := []string{"level=WARN", "level=ERROR", "level=ERROR", "level=ERROR", "level=WARN", "level=INFO"}
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != len(want) {
 		t.Fatalf("%d lines:\n%s", len(lines), log.String())

@@ -36,7 +36,7 @@ func (h *Handler) deviceRoutes() []httpapi.Route {
 	const one = "/device/{code}"
 	return []httpapi.Route{
 		{Method: "POST", Pattern: "/device/authorization", Auth: anyone,
-			Bucket: httpapi.PerAddress("device-authorization", deviceAuthorizationLimit), Handler: h.beginDeviceLogin},
+			Bucket: httpapi.PerAddress("device-authorization", deviceAuthorizationLimit), Handler: h.beginDeviceLogin, Grows: true},
 		{Method: "POST", Pattern: "/device/token", Auth: anyone, Bucket: httpapi.PerAddress("device-token", deviceTokenLimit),
 			Handler: h.createDeviceToken},
 		{Method: "GET", Pattern: one, Auth: access, Handler: h.getDeviceLogin},

@@ -230,20 +230,20 @@ func TestUsage(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	d, _ := begin(bob, nil)
-	d.send("a", random(994)) // and 6 bytes of its name
+	d.send("a", random(1000)) // and transfer.ObjectCost
 	e, _ := begin(ann, nil)
-	e.send("a", random(494))
+	e.send("a", random(500))
 	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, acme.uid,
 		identity.LimitsChange{TransferVolumeGB: identity.To(2.0)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := bob.Get(usage).Want(http.StatusOK); got.Value("uploadBytes") != 1000.0 || got.Value("uploadLimitBytes") != nil ||
-		got.Value("organizationBytes") != 1500.0 || got.Value("organizationLimitBytes") != 2e9 {
+	if got := bob.Get(usage).Want(http.StatusOK); got.Value("uploadBytes") != 5000.0 || got.Value("uploadLimitBytes") != nil ||
+		got.Value("organizationBytes") != 9500.0 || got.Value("organizationLimitBytes") != 2e9 {
 		t.Errorf("%s", got.Body)
 	}
 	d.Delete(d.path).Want(http.StatusNoContent)
 	e.confirm()
-	if got := ann.Get(usage); got.Value("uploadBytes") != 500.0 || got.Value("organizationBytes") != 500.0 {
+	if got := ann.Get(usage); got.Value("uploadBytes") != 4500.0 || got.Value("organizationBytes") != 4500.0 {
 		t.Errorf("after one was cancelled: %s", got.Body)
 	}
 	s.Clock.Advance(15 * 24 * time.Hour)

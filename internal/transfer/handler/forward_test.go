@@ -193,7 +193,7 @@ func TestForwardLimits(t *testing.T) {
 	others := object{"subject": "x", "recipients": []object{to("cid@example.org")}}
 	before := bob.Get(s.Transfer + "/usage").Number("uploadBytes")
 	forward(bob, x.path, others)
-	if after := bob.Get(s.Transfer + "/usage").Number("uploadBytes"); after-before < 1000 || after-before > 1100 {
+	if after := bob.Get(s.Transfer + "/usage").Number("uploadBytes"); after-before < 1000+transfer.ObjectCost || after-before > 1100+transfer.ObjectCost {
 		t.Errorf("%v bytes were counted", after-before)
 	}
 	bob.Post(x.path+"/forward", object{"recipients": []object{to("a@example.org"), to("b@example.org"), to("c@example.org")}}).WantError(
@@ -214,7 +214,7 @@ func TestForwardVolumeOff(t *testing.T) {
 	ann, bob := s.SignUp("ann@example.com"), s.SignUp("bob@example.com")
 	x := deliver(ann, object{"recipients": []object{to("bob@example.com")}}, [2]string{"plan.pdf", strings.Repeat("x", 1000)})
 	y := forward(bob, x.path, object{"recipients": []object{to("cid@example.org")}})
-	if used := bob.Get(s.Transfer + "/usage").Number("uploadBytes"); used > 100 {
+	if used := bob.Get(s.Transfer + "/usage").Number("uploadBytes"); used > 100+transfer.ObjectCost {
 		t.Errorf("%v bytes were counted", used)
 	}
 	wantBooked(t, s)

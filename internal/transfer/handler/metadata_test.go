@@ -42,16 +42,16 @@ func TestMetadataIsVolume(t *testing.T) {
 		d.Patch(d.path, object{"message": "Hello, Carl."}).Want(http.StatusOK)
 		d.Post(d.path+"/objects", object{"clientId": "a", "name": "a.bin", "intendedSize": 100})
 	}
-	own += len(", Carl") + len("a"+"a.bin")
+	own += len(", Carl") + transfer.ObjectCost
 	want("PATCH and attach", own)
 	d.Put(d.attach("empty", 0), nil).Want(http.StatusOK)
-	want("an empty object", own+1000)
+	want("an empty object", own+transfer.ObjectCost)
 	d.Put(d.path+"/objects/a/content", random(100)).Want(http.StatusOK)
 	d.Put(d.path+"/objects/a/content", random(100)).Want(http.StatusOK)
-	want("uploaded twice", own+1100)
+	want("uploaded twice", own+transfer.ObjectCost+100)
 	d.Delete(d.path + "/objects/empty").Want(http.StatusNoContent)
 	d.Patch(d.path, object{"message": "", "fields": object{}, "recipients": []object{}}).Want(http.StatusOK)
-	want("deleted and shortened", len("Plans")+len(`{}`)+len("a"+"a.bin")+100)
+	want("deleted and shortened", len("Plans")+len(`{}`)+transfer.ObjectCost+100)
 	s.Clock.Advance(-24 * time.Hour) // it counts in the month in which it was made
 	d.Delete(d.path).Want(http.StatusNoContent)
 	want("cancelled", 0)
@@ -62,9 +62,9 @@ func TestMetadataIsVolume(t *testing.T) {
 	d, _ = begin(ann, object{"message": "Hello."})
 	d.Put(d.attach("empty", 0), nil).Want(http.StatusOK)
 	uid := d.confirm()
-	want("confirmed", len("Hello.")+1000)
+	want("confirmed", len("Hello.")+transfer.ObjectCost)
 	ann.Delete(s.Transfer + "/transfers/" + uid).Want(http.StatusNoContent)
-	want("revoked", len("Hello.")+1000)
+	want("revoked", len("Hello.")+transfer.ObjectCost)
 	if got := stored(); got != kept {
 		t.Errorf("%v bytes stay stored after a revocation, want %v", got, kept)
 	}
@@ -84,7 +84,7 @@ func TestMetadataOfStrangers(t *testing.T) {
 	d := strange()
 	d.attach("a", 1)
 	d.attach("b", 1)
-	if n := used(ann); n != len(message+"a"+"a.bin"+"b"+"b.bin") {
+	if n := used(ann); n != len(message)+2*transfer.ObjectCost {
 		t.Errorf("with two objects %d bytes count", n)
 	}
 	d.Delete(d.path).Want(http.StatusNoContent)
@@ -134,8 +134,8 @@ func TestMetadataOfTheLastMonth(t *testing.T) {
 	s.Clock.Advance(2 * time.Hour)
 	d.Patch(d.path, object{"message": "late"}).Want(http.StatusOK)
 	d.attach("bb", 1)
-	if november, december := volume("2026-11-01"), volume("2026-12-01"); november != len("a"+"a.bin"+"late") ||
-		december != len("bb"+"bb.bin") {
+	if november, december := volume("2026-11-01"), volume("2026-12-01"); november != len("late")+transfer.ObjectCost ||
+		december != transfer.ObjectCost {
 		t.Errorf("%d and %d bytes count", november, december)
 	}
 	ann.Refresh()
@@ -153,9 +153,9 @@ func TestMetadataMeetsTheLimits(t *testing.T) {
 		sql     string
 		refusal *fault.Error
 	}{
-		"person":       {`UPDATE identity.persons SET upload_volume_bytes = 1010`, transfer.ErrPersonalVolume},
-		"organization": {`UPDATE identity.limits SET transfer_volume_bytes = 1010`, transfer.ErrSubscriptionVolume},
-		"storage":      {`UPDATE identity.limits SET storage_volume_bytes = 1010`, transfer.ErrStorageVolume},
+		"person":       {`UPDATE identity.persons SET upload_volume_bytes = 5010`, transfer.ErrPersonalVolume},
+		"organization": {`UPDATE identity.limits SET transfer_volume_bytes = 5010`, transfer.ErrSubscriptionVolume},
+		"storage":      {`UPDATE identity.limits SET storage_volume_bytes = 5010`, transfer.ErrStorageVolume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -164,7 +164,7 @@ func TestMetadataMeetsTheLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.App.Transfer.ForgetOrganizations() // without waiting for the microcache
-			public, long := s.Transfer+"/public/mailbox/ann", strings.Repeat("m", 1011)
+			public, long := s.Transfer+"/public/mailbox/ann", strings.Repeat("m", 5011)
 			s.Stranger().Post(public, object{"message": long}).WantError(limit.refusal)
 			ann.Post(s.Transfer+"/reservations", object{"message": long}).WantError(limit.refusal)
 			d := reserve(s)
@@ -175,15 +175,15 @@ func TestMetadataMeetsTheLimits(t *testing.T) {
 			d.Patch(d.path, object{"message": "hello"}).Want(http.StatusOK)
 			d.attach("a", 4)
 			d.Post(d.path+"/objects", object{"clientId": "empty", "name": "empty", "intendedSize": 0}).WantError(limit.refusal)
-			if n := used(ann); n != len("hello"+"a"+"a.bin") {
+			if n := used(ann); n != len("hello")+transfer.ObjectCost {
 				t.Errorf("%d bytes count", n)
 			}
-			d.Patch(d.path, object{"message": strings.Repeat("m", 1000)}).Want(http.StatusOK)
+			d.Patch(d.path, object{"message": strings.Repeat("m", 1006)}).Want(http.StatusOK)
 			d.Put(d.path+"/objects/a/content", []byte("abcd")).Want(http.StatusOK) // the volume is full
 			d.Patch(d.path, object{"subject": "s"}).WantError(limit.refusal)
 			d.Patch(d.path, object{"anonSender": "Samantha", "anonEmail": "samantha@example.com"}).Want(http.StatusOK)
 			d.confirm()
-			if n := used(ann); n != 1010 {
+			if n := used(ann); n != 5010 {
 				t.Errorf("%d bytes count at the end", n)
 			}
 		})

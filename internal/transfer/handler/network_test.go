@@ -13,6 +13,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/cutter"
+	"github.com/consign-dev/consign/internal/transfer"
 )
 
 // uploader sends an object of a reservation in one of the dialects, over a network that fails.
@@ -112,7 +113,7 @@ func TestNetworks(t *testing.T) {
 				data, before := random(size), network.Cuts()
 				sent[dialect] = data
 				d.attach(dialect, size)
-				counted += size + len(dialect+".bin"+dialect) // names and ids count as metadata
+				counted += size + transfer.ObjectCost
 				u := uploader{dialect: dialect, url: network.URL + d.path + "/objects/" + dialect, token: d.Access,
 					conn: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
 				network.Cut(cuts, 120_000+int64(i)*10_000)

@@ -18,7 +18,7 @@ import (
 func (h *Handler) partRoutes(uploader token.Auth) []httpapi.Route {
 	const parts = "/reservations/{uid}/objects/{clientId}/parts"
 	return []httpapi.Route{
-		{Method: "POST", Pattern: parts, Auth: uploader, Bucket: h.upload, Handler: h.planParts},
+		{Method: "POST", Pattern: parts, Auth: uploader, Bucket: h.upload, Handler: h.planParts, Grows: true},
 		{Method: "GET", Pattern: parts, Auth: uploader, Bucket: h.upload, Handler: h.getParts},
 		{Method: "PUT", Pattern: parts + "/{number}", Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.putPart},
 	}

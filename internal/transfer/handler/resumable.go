@@ -45,7 +45,7 @@ func (h *Handler) resumableRoutes(uploader token.Auth) []httpapi.Route {
 	}
 	return []httpapi.Route{
 		options(creation), {Method: http.MethodPost, Pattern: creation, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody,
-			Handler: h.createUpload},
+			Handler: h.createUpload, Grows: true},
 		options(upload), {Method: http.MethodHead, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
 		{Method: http.MethodGet, Pattern: upload, Auth: uploader, Bucket: h.upload, Handler: h.headUpload},
 		{Method: http.MethodPatch, Pattern: upload, Auth: uploader, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.patchUpload},

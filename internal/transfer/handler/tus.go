@@ -39,6 +39,7 @@ func (h *Handler) tusRoutes(uploader token.Auth) []httpapi.Route {
 		if method == http.MethodPost || method == http.MethodPatch {
 			r.Body = httpapi.StreamBody
 		}
+		r.Grows = method == http.MethodPost
 		return r
 	}
 	options := func(pattern string) httpapi.Route {

@@ -63,8 +63,8 @@ func (h *Handler) Routes() []httpapi.Route {
 	const transfers, one = "/transfers", "/transfers/{recipientId}"
 	routes := []httpapi.Route{
 		{Method: "GET", Pattern: "/environment", Auth: token.None, Handler: h.environment},
-		{Method: "POST", Pattern: "/reservations", Auth: access, Handler: h.reserve},
-		{Method: "POST", Pattern: "/upload", Auth: access, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.receive},
+		{Method: "POST", Pattern: "/reservations", Auth: access, Handler: h.reserve, Grows: true},
+		{Method: "POST", Pattern: "/upload", Auth: access, Bucket: h.upload, Body: httpapi.StreamBody, Handler: h.receive, Grows: true},
 		{Method: "HEAD", Pattern: "/upload/{objectId}", Auth: access, Bucket: h.upload, Produces: []string{httpapi.AnyType}, Handler: h.held},
 		{Method: "POST", Pattern: "/reservations/{token}/confirm", Auth: access, Handler: h.confirm},
 		{Method: "GET", Pattern: transfers, Auth: access, Handler: h.list},

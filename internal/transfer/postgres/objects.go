@@ -127,6 +127,12 @@ func (s *Store) InsertObjects(ctx context.Context, r id.Reservation, list []tran
 	return err
 }
 
+// OpenObjects returns how many objects the open reservations of a sender have.
+func (s *Store) OpenObjects(ctx context.Context, creator id.Person) (int64, error) {
+	return database.Scalar[int64](ctx, s.q, "count open objects", nil, `
+		SELECT coalesce(sum(object_count), 0) FROM transfer.reservations WHERE owner = $1 AND creator = $1 AND state = 'open'`, creator)
+}
+
 // DeleteObjects deletes the objects of unconfirmed reservations: all, or the one with a clientID and the partial uploads it is made of. It
 // gives their volume back to the months it was charged to, marks their bytes for the purge, and returns their number. With all objects it
 // releases the volume of the reservations' own texts, too. The caller has locked the reservations, and deletes those that have lost all

@@ -55,7 +55,7 @@ func (w *world) draft(caller token.Caller, n int, size int64) id.Reservation {
 func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	o := w.company(20_000)
+	o := w.company(1_000_000)
 	ann, bob := w.member(w.person("ann@example.com"), o, transfer.RoleTransferUse),
 		w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
 	callers := map[token.Kind]token.Caller{"ann": ann, "bob": bob}

@@ -149,7 +149,24 @@ func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.H
 	if err := tx.InsertObjects(ctx, r.UID, fresh, r.MetadataBytes(), now); err != nil {
 		return nil, false, err
 	}
-	return out, true, s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now))
+	if err := s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now)); err != nil {
+		return nil, false, err
+	}
+	return out, true, s.boundOpen(ctx, tx, r)
+}
+
+// boundOpen refuses more files in all open reservations of a person than one may have. Their volume, which is charged, is locked, so that
+// parallel requests count each other.
+// Errors: transfer.ErrTooManyFiles.
+func (s *Service) boundOpen(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) error {
+	if r.Creator.IsZero() {
+		return nil
+	}
+	n, err := tx.OpenObjects(ctx, r.Creator)
+	if err == nil && n > s.openObjects {
+		err = transfer.ErrTooManyFiles.With(fmt.Sprintf("your transfers that are not sent yet may have %d files together; send or cancel one", s.openObjects))
+	}
+	return err
 }
 
 // chargeObjects charges the names of new objects to a month, and what is uncharged of the reservation's texts.

@@ -79,6 +79,7 @@ type Options struct {
 	AuditAge            time.Duration // how long activities are shown, and addresses of recipients kept
 	Defaults            transfer.Defaults
 	ReservationLifetime time.Duration
+	OpenObjects         int           // of all open reservations of a person
 	ExpiryWarning       time.Duration // notice before a transfer expires
 	ExpiryGrace         time.Duration // how long its sender can extend an expired transfer
 	ResumeLifetime      time.Duration // how long a download started with a one-time key may continue
@@ -132,6 +133,7 @@ type Service struct {
 	auditAge            time.Duration
 	defaults            transfer.Defaults
 	reservationLifetime time.Duration
+	openObjects         int64
 	expiryWarning       time.Duration
 	expiryGrace         time.Duration
 	resumeLifetime      time.Duration
@@ -161,7 +163,7 @@ func New(o Options) *Service {
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
 		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, imaging: o.Imaging,
 		requests: o.Requests,
-		version:  o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime,
+		version:  o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime, openObjects: int64(o.OpenObjects),
 		expiryWarning: o.ExpiryWarning, expiryGrace: o.ExpiryGrace,
 		resumeLifetime: o.ResumeLifetime, downloadBudget: int64(o.DownloadBudget), recordAge: o.RecordAge,
 		uploadConfirmations: o.UploadConfirmations,

@@ -17,7 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
-// strange opens a reservation of a stranger at a client address, and announces a file of 4000 bytes.
+// strange opens a reservation of a stranger at a client address, and announces a file of 10,000 bytes.
 func (w *world) strange(mailbox, address string) (token.Caller, id.Reservation) {
 	w.t.Helper()
 	c := w.at(token.Caller{})
@@ -27,14 +27,14 @@ func (w *world) strange(mailbox, address string) (token.Caller, id.Reservation) 
 		w.t.Fatal(err)
 	}
 	stranger := w.at(token.Caller{Kind: token.KindReservation, Reservation: made.Reservation.UID})
-	w.attach(stranger, made.Reservation.UID, "a", 4000)
+	w.attach(stranger, made.Reservation.UID, "a", 10_000)
 	return stranger, made.Reservation.UID
 }
 
 // wantRefusal uploads the file of strange and checks the error and how many bytes are held then.
 func (w *world) wantRefusal(stranger token.Caller, r id.Reservation, refusal error, want int64) {
 	w.t.Helper()
-	if _, err := w.Upload(w.t.Context(), stranger, r, "a", whole(random(4000))); !errors.Is(err, refusal) {
+	if _, err := w.Upload(w.t.Context(), stranger, r, "a", whole(random(10_000))); !errors.Is(err, refusal) {
 		w.t.Errorf("answered %v, want %v", err, refusal)
 	}
 	if held := w.held(stranger, r); held != want {
@@ -71,9 +71,9 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				}
 			}
 			w.within(func(l *content.Limits) {
-				l.Window, l.Organization = 700, content.StrangerBytes{All: 5024, Network: 3012} // the name of each object counts 6
+				l.Window, l.Organization = 700, content.StrangerBytes{All: 5000 + 4*transfer.ObjectCost, Network: 3000 + 2*transfer.ObjectCost}
 			})
-			others, second, third := transfer.ErrClientUnconfirmed, int64(3006), int64(3006)
+			others, second, third := transfer.ErrClientUnconfirmed, int64(3000+transfer.ObjectCost), int64(3000+transfer.ObjectCost)
 			if member {
 				others, second, third = transfer.ErrMailboxUnconfirmed, 2000, 0
 			}

@@ -57,8 +57,8 @@ func TestUploadBesideRemovals(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if n := w.count(`SELECT bytes FROM transfer.stored_volumes`); n != 9 {
-				t.Errorf("%d bytes are stored, want the other's 3 and 6 of its name", n)
+			if n := w.count(`SELECT bytes FROM transfer.stored_volumes`); n != 3+transfer.ObjectCost {
+				t.Errorf("%d bytes are stored, want the other's 3 and its object", n)
 			}
 		})
 	}

@@ -49,8 +49,8 @@ func TestAnnouncedSizesAreNotVolume(t *testing.T) {
 	w := newWorld(t)
 	ann := w.mailbox()
 	w.within(func(l *content.Limits) { l.Window = 1000 })
-	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 10000 WHERE uid = $1`, ann.Person)
-	w.exec(`UPDATE identity.limits SET storage_volume_bytes = 10000 WHERE organization = $1`, w.free)
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1`, ann.Person, 10_000+6*transfer.ObjectCost)
+	w.exec(`UPDATE identity.limits SET storage_volume_bytes = $2 WHERE organization = $1`, w.free, 10_000+6*transfer.ObjectCost)
 	var stops []func() error
 	for range 5 {
 		stranger, r := w.reserve()
@@ -119,8 +119,9 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	// the name of each object counts 6
-	w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5024, 3012 })
+	w.within(func(l *content.Limits) {
+		l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5000+4*transfer.ObjectCost, 3000+2*transfer.ObjectCost
+	})
 	wants := []struct {
 		address string
 		refusal error
@@ -136,7 +137,7 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 		w.wantRefusal(stranger, r, want.refusal, want.held)
 		if i == 3 {
 			w.exec(`DELETE FROM transfer.stranger_reservations WHERE client = '192.0.2.1'`) // as a confirm does
-			mustUpload(w, stranger, r, "a", part(random(3000), 0, 4000))
+			mustUpload(w, stranger, r, "a", part(random(3000), 0, 10_000))
 		}
 	}
 }

@@ -162,7 +162,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 		Limiter: ratelimit.NewLimiter(ratelimit.NewMemory(w.clock.Now), true, log), Hosts: hosts.New(nil, public, time.Minute, w.clock.Now),
 		Version: "test", Defaults: transfer.Defaults{Adminunit: transfer.DefaultAdminunit([]int32{1, 3, 7, 14, 30}, 7),
 			UploadVolume: 50 * transfer.GB},
-		ReservationLifetime: 48 * time.Hour, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
+		ReservationLifetime: 48 * time.Hour, OpenObjects: 10_000, ExpiryWarning: 3 * day, ResumeLifetime: time.Hour, RecordAge: 90 * day,
 		UploadConfirmations: 10, Strangers: strangers, Recipients: transfer.RecipientLimits{PerDay: 1000, Young: 1000}, Now: w.clock.Now,
 		Log:            log,
 		DownloadBudget: 2, Links: service.LinkRules{Quarantine: 90 * day},

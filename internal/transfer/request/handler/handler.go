@@ -37,7 +37,7 @@ func New(s *service.Service, h *hosts.Directory, b *httpapi.Buckets, c *i18n.Cat
 
 // joinBucket bounds the links that one client network can have mailed at a public link.
 var joinBucket = ratelimit.Bucket{Name: "request-join", Limit: ratelimit.Limit{Capacity: 5, PerSecond: ratelimit.Every(time.Minute)},
-	By: ratelimit.ByVisitor, Essential: true}
+	By: ratelimit.ByAddress, Essential: true}
 
 // Routes returns the route table, with patterns relative to the base path of the transfer API.
 func (h *Handler) Routes() []httpapi.Route {
@@ -60,9 +60,9 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "POST", Pattern: party + "/remind", Auth: changes, Handler: h.remindParty},
 		{Method: "PATCH", Pattern: party + "/items/{item}", Auth: changes, Handler: h.decideItem},
 		{Method: "GET", Pattern: public, Auth: anyone, Handler: h.getPublicRequest},
-		{Method: "POST", Pattern: public, Auth: anyone, Handler: h.openPublicRequest},
+		{Method: "POST", Pattern: public, Auth: anyone, Handler: h.openPublicRequest, Grows: true},
 		{Method: "POST", Pattern: public + "/handin", Auth: anyone, Handler: h.handIn},
-		{Method: "POST", Pattern: public + "/parties", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.joinRequest},
+		{Method: "POST", Pattern: public + "/parties", Auth: anyone, Bucket: httpapi.OwnBucket, Handler: h.joinRequest, Grows: true},
 	}
 }
 
