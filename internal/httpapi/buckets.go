@@ -93,27 +93,41 @@ func NewBuckets(limiter *ratelimit.Limiter) *Buckets { return &Buckets{limiter: 
 // Take takes a token from identifier's bucket and sets the X-RateLimit headers. When the bucket is full it returns
 // bucket.Refusal, else 429001 or, in the identity style, 509001, with the time to retry.
 func (b *Buckets) Take(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
-	result, err := b.limiter.Take(ctx, bucket, identifier)
+	return b.TakePart(w, ctx, ratelimit.Part{Bucket: bucket, Identifier: identifier}, style)
+}
+
+// TakePart is Take for a part, which may name the client.
+func (b *Buckets) TakePart(w http.ResponseWriter, ctx context.Context, part ratelimit.Part, style Style) error {
+	taken, err := b.limiter.Take(ctx, part)
 	if err != nil {
 		return err
 	}
-	if result.Limit > 0 {
-		writeLimit(w.Header(), bucket.Name, bucket.Limit.PerSecond, result)
+	if taken.Limit > 0 {
+		writeTaken(w.Header(), taken)
 	}
-	if result.Allowed {
-		return nil
-	}
-	return style.Refusal(bucket.Refused(result))
+	return style.refused(taken)
 }
 
 // TakeQuietly is Take for a second bucket beside the route's own: it sets the X-RateLimit headers only when it refuses.
 func (b *Buckets) TakeQuietly(w http.ResponseWriter, ctx context.Context, bucket ratelimit.Bucket, identifier string, style Style) error {
-	result, err := b.limiter.Take(ctx, bucket, identifier)
-	if err != nil || result.Allowed {
+	taken, err := b.limiter.Take(ctx, ratelimit.Part{Bucket: bucket, Identifier: identifier})
+	if err != nil || taken.Allowed {
 		return err
 	}
-	writeLimit(w.Header(), bucket.Name, bucket.Limit.PerSecond, result)
-	return style.Refusal(bucket.Refused(result))
+	writeTaken(w.Header(), taken)
+	return style.refused(taken)
+}
+
+func writeTaken(h http.Header, t ratelimit.Taken) {
+	writeLimit(h, t.Bucket.Name, t.Bucket.Limit.PerSecond, t.Result)
+}
+
+// refused returns the error of a refusal as the API answers it, else nil.
+func (s Style) refused(t ratelimit.Taken) error {
+	if t.Allowed {
+		return nil
+	}
+	return s.Refusal(t.Bucket.Refused(t.Result))
 }
 
 // writeLimit writes the state of a bucket: X-RateLimit-*, and the fields of draft-ietf-httpapi-ratelimit-headers-10. The window w is the
@@ -145,28 +159,25 @@ func (b *Buckets) TakeFor(w http.ResponseWriter, ctx context.Context, bucket rat
 // TakeAllFor is TakeFor for a token of every part, or of none.
 func (b *Buckets) TakeAllFor(w http.ResponseWriter, ctx context.Context, parts []ratelimit.Part, style Style,
 	work func() (counts bool, err error)) error {
-	refused, result, err := b.limiter.TakeAll(ctx, parts...)
+	taken, err := b.limiter.Take(ctx, parts...)
 	if err != nil {
 		return err
 	}
-	if refused != nil {
-		writeLimit(w.Header(), refused.Bucket.Name, refused.Bucket.Limit.PerSecond, result)
-		return style.Refusal(refused.Bucket.Refused(result))
+	if !taken.Allowed {
+		writeTaken(w.Header(), taken)
+		return style.refused(taken)
 	}
 	counts, err := work()
 	if counts {
 		return err
 	}
-	for _, p := range parts {
-		err = cmp.Or(err, b.limiter.Return(ctx, p.Bucket, p.Identifier))
-	}
-	return err
+	return cmp.Or(err, b.limiter.Return(ctx, parts...))
 }
 
-// Admit takes a token from identifier's bucket and reports whether one fit. It writes nothing.
-func (b *Buckets) Admit(ctx context.Context, bucket ratelimit.Bucket, identifier string) (bool, error) {
-	result, err := b.limiter.Take(ctx, bucket, identifier)
-	return result.Allowed, err
+// Admit takes a token of a bucket and reports whether one fit. It writes nothing.
+func (b *Buckets) Admit(ctx context.Context, part ratelimit.Part) (bool, error) {
+	taken, err := b.limiter.Take(ctx, part)
+	return taken.Allowed, err
 }
 
 // Refusal returns f as the API answers it: in the identity API 429001 becomes 509001. Other codes stay (contract 1.7).

@@ -92,6 +92,10 @@ func (h *Hasher) Compare(ctx context.Context, hash []byte, password string) (boo
 	return err == nil && possible, nil
 }
 
+// Forgive takes back that the client of ctx has waited for a slot, because its password was right: networks of people who sign in stay
+// before those that guess.
+func (h *Hasher) Forgive(ctx context.Context) { h.semaphore.Forgive(ctx) }
+
 // Outdated reports whether hash has another cost than this Hasher's, or is malformed, and should be replaced.
 func (h *Hasher) Outdated(hash []byte) bool {
 	cost, err := bcrypt.Cost(hash)

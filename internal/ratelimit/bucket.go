@@ -84,3 +84,15 @@ func (l Limit) Share(percent int) Limit {
 	l.PerSecond = l.PerSecond * float64(percent) / 100
 	return l
 }
+
+func (l Limit) times(n int) Limit {
+	return Limit{Capacity: l.Capacity * n, PerSecond: l.PerSecond * float64(n)}
+}
+
+// kept returns how many tokens fit above a limit for networks that have taken little lately: a quarter, at least one.
+func (l Limit) kept() int {
+	if l.Capacity == 0 {
+		return 0
+	}
+	return max(1, l.Capacity*networkShare/100)
+}

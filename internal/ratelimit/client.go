@@ -37,6 +37,9 @@ func Network(address netip.Addr) netip.Prefix {
 // others: a home line is a /56, a site a /48, and a /24 of IPv4 costs what these cost.
 const widest = 75
 
+// networkShare is the percentage of a common bound that one client network may take where no setting says it, and the one that is kept.
+const networkShare = 25
+
 // Wide is a network around a client's, and the percentage of a common bound that it may take when one client network may take percent.
 type Wide struct {
 	Network netip.Prefix

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 )
@@ -46,9 +49,17 @@ const (
 type Bucket struct {
 	Name      string // unique among buckets; part of the store's key
 	Limit     Limit
+	Common    Limit        // of which Limit is what one client network may take, Percent percent; zero: Limit is four times as large
+	Percent   int          // 0: a quarter
 	By        By           // what the identifier identifies, for documentation
 	Essential bool         // counts even while CONSIGN_RATE_LIMIT is off
 	Refusal   *fault.Error // error of a refusal; nil: fault.ErrRateLimited
+}
+
+// Share returns the bucket of what one client network may take of b, a percentage.
+func (b Bucket) Share(percent int) Bucket {
+	b.Common, b.Percent, b.Limit = b.Limit, percent, b.Limit.Share(percent)
+	return b
 }
 
 // Limiter takes tokens on behalf of requests.
@@ -66,51 +77,123 @@ func NewLimiter(store Store, enabled bool, log *slog.Logger) *Limiter {
 	return &Limiter{store: store, enabled: enabled}
 }
 
-// Take takes a token of identifier's bucket of kind b. A refusal is a Result, not an error.
-// Errors: those of the store.
-func (l *Limiter) Take(ctx context.Context, b Bucket, identifier string) (Result, error) {
-	if !l.enabled && !b.Essential {
-		return Result{Allowed: true}, nil
-	}
-	result, err := l.store.Take(ctx, b.Name+":"+identifier, b.Limit)
-	if err != nil {
-		return Result{}, fmt.Errorf("take from bucket %s: %w", b.Name, err)
-	}
-	if !result.Allowed {
-		l.count(b.Name)
-	}
-	return result, nil
-}
-
-// Part is one bucket of TakeAll.
+// Part is one bucket of Take.
 type Part struct {
 	Bucket     Bucket
 	Identifier string
+	Client     string // for a bucket that all networks share, AddressKey of the one that asks: see lately
 }
 
-// TakeAll takes a token of every part or of none. refused is the part that has no room, or nil.
+// Taken says how Take went.
+type Taken struct {
+	Result
+	Bucket Bucket // the one that refused, else the last part's
+}
+
+// Err returns the error of a refusal, nil if the tokens were taken.
+func (t Taken) Err() error {
+	if t.Allowed {
+		return nil
+	}
+	return t.Bucket.Refused(t.Result)
+}
+
+// Take takes a token of every part or of none. A part that counts by client network also takes one of each network around it, and a part
+// with a Client may use what is kept for networks that have taken little lately. A refusal is a Taken, not an error.
 // Errors: those of the store.
-func (l *Limiter) TakeAll(ctx context.Context, parts ...Part) (refused *Part, r Result, err error) {
-	var asks []Ask
-	var counted []int
+func (l *Limiter) Take(ctx context.Context, parts ...Part) (Taken, error) {
+	parts = l.counted(parts)
+	if len(parts) == 0 {
+		return Taken{Result: Result{Allowed: true}}, nil
+	}
+	kept := make([]int, len(parts)) // tokens above the limit that the caller may use
 	for i, p := range parts {
-		if l.enabled || p.Bucket.Essential {
-			asks, counted = append(asks, Ask{Key: p.Bucket.Name + ":" + p.Identifier, Limit: p.Bucket.Limit}), append(counted, i)
+		little, err := l.little(ctx, p)
+		if err != nil {
+			return Taken{}, err
+		}
+		if little {
+			kept[i] = p.Bucket.Limit.kept()
 		}
 	}
-	if len(asks) == 0 {
-		return nil, Result{Allowed: true}, nil
+	asks := asksOf(parts)
+	for i := range asks {
+		asks[i].Limit.Capacity += kept[i]
 	}
-	n, r, err := l.store.TakeAll(ctx, asks)
+	refused, r, err := l.store.TakeAll(ctx, asks)
 	if err != nil {
-		return nil, Result{}, fmt.Errorf("take from %d buckets: %w", len(asks), err)
+		return Taken{}, fmt.Errorf("take from %d buckets: %w", len(asks), err)
 	}
-	if n < 0 {
-		return nil, r, nil
+	decided := refused
+	if refused < 0 {
+		decided = len(parts) - 1
+	} else {
+		l.count(parts[refused].Bucket.Name)
 	}
-	refused = &parts[counted[n]]
-	l.count(refused.Bucket.Name)
-	return refused, r, nil
+	r.Limit, r.Remaining = r.Limit-kept[decided], max(0, r.Remaining-kept[decided])
+	return Taken{r, parts[decided].Bucket}, nil
+}
+
+// counted returns the parts that count, each with the networks around it. The wide ones come first: somebody who uses up a whole prefix
+// then leaves no bucket for each address of it.
+func (l *Limiter) counted(parts []Part) []Part {
+	all := make([]Part, 0, len(parts)+2)
+	for _, p := range parts {
+		if l.enabled || p.Bucket.Essential {
+			all = append(append(all, p.around()...), p)
+		}
+	}
+	return all
+}
+
+// around returns the parts of the networks around a part that counts by client network, from wide to narrow.
+func (p Part) around() []Part {
+	switch p.Bucket.By {
+	case ByAddress, ByVisitor, ByAsker:
+	default:
+		return nil
+	}
+	b := p.Bucket
+	if b.Percent == 0 {
+		b.Percent, b.Common = networkShare, b.Limit.times(100/networkShare)
+	}
+	prefix, client := "", p.Identifier
+	if i := strings.LastIndexByte(client, ' '); i >= 0 {
+		prefix, client = client[:i+1], client[i+1:]
+	}
+	var all []Part
+	for _, wide := range slices.Backward(Around(NetworkOf(client), b.Percent)) {
+		b.Limit = b.Common.Share(wide.Percent)
+		all = append(all, Part{Bucket: b, Identifier: prefix + wide.Network.String()})
+	}
+	return all
+}
+
+func asksOf(parts []Part) []Ask {
+	asks := make([]Ask, len(parts))
+	for i, p := range parts {
+		asks[i] = Ask{Key: p.Bucket.Name + ":" + p.Identifier, Limit: p.Bucket.Limit}
+	}
+	return asks
+}
+
+// lately is how often one client network may ask for a token of a common bucket and still count as one that has taken little lately.
+// Above the bucket's limit there is room for these only (Limit.kept). So the network of somebody who has never asked finds room
+// while others keep the bucket full. Refused requests count, too.
+var lately = Limit{Capacity: 3, PerSecond: Every(20 * time.Minute)}
+
+// little counts a request for a token of a common bucket, and reports whether its network has taken little lately.
+func (l *Limiter) little(ctx context.Context, p Part) (bool, error) {
+	if p.Client == "" {
+		return false, nil
+	}
+	asked := Part{Identifier: p.Identifier + " " + p.Client,
+		Bucket: Bucket{Name: p.Bucket.Name + "-lately", Limit: lately, By: ByVisitor, Essential: true}}
+	refused, _, err := l.store.TakeAll(ctx, asksOf(append(asked.around(), asked)))
+	if err != nil {
+		return false, fmt.Errorf("take from bucket %s: %w", asked.Bucket.Name, err)
+	}
+	return refused < 0, nil
 }
 
 func (l *Limiter) count(bucket string) {
@@ -131,16 +214,16 @@ func (l *Limiter) Refusals() map[string]int64 {
 	return all
 }
 
-// Return returns the token of an earlier Take to its bucket.
+// Return returns the tokens of an earlier Take to their buckets.
 // Errors: those of the store.
-func (l *Limiter) Return(ctx context.Context, b Bucket, identifier string) error {
-	if !l.enabled && !b.Essential {
-		return nil
+func (l *Limiter) Return(ctx context.Context, parts ...Part) error {
+	var failed error
+	for _, a := range asksOf(l.counted(parts)) {
+		if err := l.store.Return(ctx, a.Key, a.Limit); err != nil {
+			failed = fmt.Errorf("return to a bucket: %w", err)
+		}
 	}
-	if err := l.store.Return(ctx, b.Name+":"+identifier, b.Limit); err != nil {
-		return fmt.Errorf("return to bucket %s: %w", b.Name, err)
-	}
-	return nil
+	return failed
 }
 
 // Refused returns the error for a refused result: the bucket's Refusal with the result's RetryAfter and capacity.

@@ -97,7 +97,7 @@ func TestParallelTakesAreExact(t *testing.T) {
 	var all sync.WaitGroup
 	for range 200 {
 		all.Go(func() {
-			result, err := limiter.Take(context.Background(), bucket, "one")
+			result, err := limiter.Take(context.Background(), ratelimit.Part{Bucket: bucket, Identifier: "one"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -143,20 +143,20 @@ func TestLimiterOff(t *testing.T) {
 	}
 	l := ratelimit.Limit{Capacity: 1, PerSecond: 1e-6}
 	for i := range 3 {
-		r, err := limiter.Take(t.Context(), ratelimit.Bucket{Name: "general", Limit: l}, "x")
+		r, err := limiter.Take(t.Context(), ratelimit.Part{Bucket: ratelimit.Bucket{Name: "general", Limit: l}, Identifier: "x"})
 		if err != nil || !r.Allowed || r.Limit != 0 {
 			t.Errorf("general: %+v, %v", r, err)
 		}
-		r, err = limiter.Take(t.Context(), ratelimit.Bucket{Name: "login", Limit: l, Essential: true}, "x")
+		r, err = limiter.Take(t.Context(), ratelimit.Part{Bucket: ratelimit.Bucket{Name: "login", Limit: l, Essential: true}, Identifier: "x"})
 		if err != nil || r.Allowed != (i == 0) {
 			t.Errorf("login %d: %+v, %v", i, r, err)
 		}
 	}
 	login := ratelimit.Bucket{Name: "login", Limit: l, Essential: true}
-	if err := limiter.Return(t.Context(), login, "x"); err != nil {
+	if err := limiter.Return(t.Context(), ratelimit.Part{Bucket: login, Identifier: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := limiter.Take(t.Context(), login, "x"); !r.Allowed {
+	if r, _ := limiter.Take(t.Context(), ratelimit.Part{Bucket: login, Identifier: "x"}); !r.Allowed {
 		t.Error("the returned token still counts")
 	}
 }
@@ -179,6 +179,6 @@ func BenchmarkTake(b *testing.B) {
 	bucket := ratelimit.Bucket{Name: "general", Limit: ratelimit.Limit{Capacity: 60, PerSecond: 1}}
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = limiter.Take(b.Context(), bucket, "0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11")
+		_, _ = limiter.Take(b.Context(), ratelimit.Part{Bucket: bucket, Identifier: "0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11"})
 	}
 }

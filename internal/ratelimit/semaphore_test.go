@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -56,7 +57,7 @@ func TestSemaphoreKeepsASlotForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := ratelimit.NewSemaphore(4)
-		eve, ann := client(t.Context(), "203.0.113.1"), client(t.Context(), "203.0.113.2")
+		eve, ann := client(t.Context(), "203.0.113.1"), client(t.Context(), "198.51.100.2")
 		finish := make(chan struct{})
 		running := make(chan struct{}, 30)
 		for range 30 {
@@ -85,7 +86,7 @@ func TestSemaphoreOfOneSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := ratelimit.NewSemaphore(1)
-		eve, ann := client(t.Context(), "2001:db8::1"), client(t.Context(), "2001:db8:0:1::1")
+		eve, ann := client(t.Context(), "2001:db8::1"), client(t.Context(), "2001:db8:1::1")
 		release := acquire(t, eve, s.Acquire)
 		var order []string // written under the semaphore
 		wait := func(ctx context.Context, name string) {
@@ -108,12 +109,57 @@ func TestSemaphoreOfOneSlot(t *testing.T) {
 	})
 }
 
+// TestAttackSemaphorePrefix: somebody with a /48 and 200 addresses fills the queue. Networks that have asked little are served next, a known
+// device before them, and who gives up leaves the queue.
+func TestAttackSemaphorePrefix(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := ratelimit.NewSemaphore(1)
+		release := acquire(t, t.Context(), s.Acquire)
+		attack, end := context.WithCancel(t.Context())
+		var order []string // written under the semaphore
+		wait := func(ctx context.Context, name string) {
+			go func() {
+				if done, err := s.Acquire(ctx); err == nil {
+					order = append(order, name)
+					done()
+				}
+			}()
+			synctest.Wait()
+		}
+		for i := range 200 { // served and refused before
+			for range 3 {
+				early, giveUp := context.WithCancel(attack)
+				wait(client(early, fmt.Sprintf("203.0.%d.7", i)), "early")
+				wait(client(early, fmt.Sprintf("2001:db8:0:%x::1", i)), "early")
+				giveUp()
+			}
+		}
+		for i := range 200 {
+			wait(client(attack, fmt.Sprintf("203.0.%d.7", i)), "attacker")
+			wait(client(attack, fmt.Sprintf("2001:db8:0:%x::1", 1000+i)), "attacker")
+		}
+		for i := range 20 {
+			wait(client(t.Context(), fmt.Sprintf("198.51.%d.7", i)), "honest")
+		}
+		wait(ratelimit.WithKnownDevice(client(t.Context(), "203.0.1.7")), "known")
+		release()
+		synctest.Wait()
+		if len(order) < 22 || order[0] != "known" || slices.Contains(order[1:21], "attacker") || order[21] != "attacker" {
+			t.Errorf("served %d in the order %q", len(order), order)
+		}
+		end()
+		synctest.Wait()
+		acquire(t, t.Context(), s.Acquire)()
+	})
+}
+
 func TestSemaphoreCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := ratelimit.NewSemaphore(1)
 		gone := errors.New("gone")
-		for _, address := range []string{"203.0.113.1", "203.0.113.2"} { // waits for the client's cap; waits for the slot
+		for _, address := range []string{"203.0.113.1", "198.51.100.2"} { // waits for the client's cap; waits for the slot
 			release := acquire(t, client(t.Context(), "203.0.113.1"), s.Acquire)
 			ctx, cancel := context.WithCancelCause(client(t.Context(), address))
 			failed := make(chan error, 1)
@@ -148,15 +194,15 @@ func TestClientCap(t *testing.T) {
 			}
 			failed := make(chan error, 1)
 			go func() {
-				_, err := c.Acquire(client(ctx, "2001:db8::ffff")) // the same /64
+				_, err := c.Acquire(client(ctx, "2001:db8:0:9::1")) // the same /48
 				failed <- err
 			}()
 			synctest.Wait()
 			if len(failed) != 0 {
 				t.Errorf("cap of %d: a network holds more than %d", n, limit)
 			}
-			acquire(t, client(t.Context(), "2001:db8:0:1::1"), c.Acquire)() // another /64
-			acquire(t, t.Context(), c.Acquire)()                            // work without a client is not counted
+			acquire(t, client(t.Context(), "2001:db8:1::1"), c.Acquire)() // another /48
+			acquire(t, t.Context(), c.Acquire)()                          // work without a client is not counted
 			cancel()
 			if err := <-failed; !errors.Is(err, context.Canceled) {
 				t.Errorf("cap of %d: %v", n, err)

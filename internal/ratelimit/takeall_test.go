@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -67,17 +68,17 @@ func TestLimiterTakesAll(t *testing.T) {
 	l := ratelimit.NewLimiter(ratelimit.NewMemory(func() time.Time { return start }), false, slog.New(slog.DiscardHandler))
 	off := ratelimit.Part{Bucket: ratelimit.Bucket{Name: "off", Limit: slow(0)}, Identifier: "a"}
 	on := ratelimit.Part{Bucket: ratelimit.Bucket{Name: "on", Limit: slow(1), Essential: true}, Identifier: "a"}
-	for i, want := range []string{"", "on"} {
-		refused, r, err := l.TakeAll(t.Context(), off, on)
-		if err != nil || (refused == nil) != (want == "") || refused != nil && refused.Bucket.Name != want || r.Limit != 1 {
-			t.Errorf("try %d: %+v refuses, %+v, %v", i, refused, r, err)
+	for i, allowed := range []bool{true, false} {
+		taken, err := l.Take(t.Context(), off, on)
+		if err != nil || taken.Allowed != allowed || taken.Bucket.Name != "on" || taken.Limit != 1 {
+			t.Errorf("try %d: %+v, %v", i, taken, err)
 		}
-		if refused != nil && refused.Bucket.Refused(r).Code != fault.ErrRateLimited.Code {
-			t.Errorf("%+v", refused.Bucket.Refused(r))
+		if err := taken.Err(); (err == nil) != allowed || err != nil && !errors.Is(err, fault.ErrRateLimited) {
+			t.Errorf("try %d: %v", i, err)
 		}
 	}
-	if refused, r, err := l.TakeAll(t.Context(), off); err != nil || refused != nil || !r.Allowed || r.Limit != 0 {
-		t.Errorf("%+v refuses, %+v, %v", refused, r, err)
+	if taken, err := l.Take(t.Context(), off); err != nil || !taken.Allowed || taken.Limit != 0 {
+		t.Errorf("%+v, %v", taken, err)
 	}
 	if n := l.Refusals()["on"]; n != 1 {
 		t.Errorf("%d refusals are counted", n)

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/session"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 )
 
@@ -79,7 +80,7 @@ func (h *Handler) knownDevice(r *http.Request, address string, list []identity.D
 	if len(list) == 0 {
 		return id.Device{}, nil
 	}
-	allowed, err := h.buckets.Admit(r.Context(), deviceLookupBucket, list[0].UID.String())
+	allowed, err := h.buckets.Admit(r.Context(), ratelimit.Part{Bucket: deviceLookupBucket, Identifier: list[0].UID.String()})
 	if err != nil || !allowed {
 		return id.Device{}, err
 	}

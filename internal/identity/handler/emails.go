@@ -8,7 +8,6 @@ import (
 
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
-	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/strictjson"
 )
 
@@ -139,8 +138,7 @@ func (h *Handler) verifying(w http.ResponseWriter, r *http.Request, address stri
 	if err != nil {
 		return work()
 	}
-	parts := []ratelimit.Part{{Bucket: h.verifyAskerBucket, Identifier: asker(r, normalized)},
-		{Bucket: verifyMailBucket, Identifier: normalized}}
+	parts := mailParts(r, h.verifyAskerBucket, verifyMailBucket, normalized)
 	return h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
 		err := work()
 		return err == nil, err

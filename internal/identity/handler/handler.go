@@ -141,13 +141,23 @@ var (
 // askerBucket returns the bucket for the part of a bucket of mails to an address that one client network may take. Without it, one
 // stranger could use up the mails that the address's owner needs.
 func askerBucket(b ratelimit.Bucket, percent int) ratelimit.Bucket {
-	b.Name, b.Limit, b.By = b.Name+"-asker", b.Limit.Share(percent), ratelimit.ByAsker
-	return b
+	b.Name, b.By = b.Name+"-asker", ratelimit.ByAsker
+	return b.Share(percent)
 }
 
 // asker returns the identifier of the client network that causes mails to an address. address is normalized.
 func asker(r *http.Request, address string) string {
-	return address + " " + ratelimit.AddressKey(httpapi.Client(r.Context()).Address)
+	return address + " " + clientKey(r)
+}
+
+// clientKey returns the identifier of the client network.
+func clientKey(r *http.Request) string {
+	return ratelimit.AddressKey(httpapi.Client(r.Context()).Address)
+}
+
+// mailParts returns the buckets of a mail to a normalized address: what one client network may cause, and all together.
+func mailParts(r *http.Request, asking, all ratelimit.Bucket, address string) []ratelimit.Part {
+	return []ratelimit.Part{{Bucket: asking, Identifier: asker(r, address)}, {Bucket: all, Identifier: address, Client: clientKey(r)}}
 }
 
 // Routes returns the route table, with patterns relative to the base path.
@@ -162,7 +172,7 @@ func (h *Handler) accountRoutes() []httpapi.Route {
 	signup, exists := httpapi.PerAddress("signup", accountLimit), httpapi.PerAddress("exists", accountLimit)
 	passkeys := httpapi.PerAddress("passkey-options", ratelimit.Limit{Capacity: 60, PerSecond: 1})
 	return []httpapi.Route{
-		{Method: "POST", Pattern: "/signup", Auth: anyone, Bucket: signup, Handler: h.signUp},
+		{Method: "POST", Pattern: "/signup", Auth: anyone, Bucket: signup, Handler: h.signUp, Grows: true},
 		{Method: "GET", Pattern: "/oidc/discovery", Auth: anyone, Handler: h.getDiscovery},
 		{Method: "GET", Pattern: openIDConfiguration, Auth: anyone, Handler: h.getOpenIDConfiguration},
 		{Method: "GET", Pattern: authorizationServer, Auth: anyone, Handler: h.getAuthorizationServer},

@@ -123,7 +123,7 @@ func (h *Handler) createInvitation(w http.ResponseWriter, r *http.Request) error
 		if err := h.takeInbox(w, r, address); err != nil {
 			return err
 		}
-		parts = []ratelimit.Part{{Bucket: h.inviteAskerBucket, Identifier: asker(r, address)}, {Bucket: inviteMailBucket, Identifier: address}}
+		parts = mailParts(r, h.inviteAskerBucket, inviteMailBucket, address)
 	}
 	var invitation identity.Invitation
 	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (mailed bool, err error) {

@@ -11,8 +11,8 @@ import (
 )
 
 // requestReset handles POST /auth/reset. Besides the general bucket, each address has buckets, so that no inbox is flooded. A
-// request from a known device of the person takes a token of the device's bucket only: strangers cannot keep the owner of an
-// address from a reset. Requests with unknown addresses count too.
+// request from a known device of the person takes a token of the device's bucket only. When strangers have used up the mails of a
+// day, the owner finds the link of the last one in the inbox, or gets another. Requests with unknown addresses count too.
 func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	var in addressRequest
 	if err := strictjson.Decode(r, &in); err != nil {
@@ -28,13 +28,17 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	}
 	parts := []ratelimit.Part{{Bucket: resetDeviceBucket, Identifier: device.String()}}
 	if device.IsZero() {
-		parts = []ratelimit.Part{
-			{Bucket: resetBucket, Identifier: asker(r, address)}, {Bucket: h.resetAskerBucket, Identifier: asker(r, address)},
-			{Bucket: resetMailBucket, Identifier: address},
-		}
+		parts = []ratelimit.Part{{Bucket: resetBucket, Identifier: asker(r, address)}, {Bucket: h.resetAskerBucket, Identifier: asker(r, address)}}
 	}
 	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
-		return true, h.service.RequestPasswordReset(r.Context(), httpapi.Client(r.Context()), address)
+		room := true
+		if device.IsZero() {
+			all := ratelimit.Part{Bucket: resetMailBucket, Identifier: address, Client: clientKey(r)}
+			if room, err = h.buckets.Admit(r.Context(), all); err != nil {
+				return true, err
+			}
+		}
+		return true, h.service.RequestPasswordReset(r.Context(), httpapi.Client(r.Context()), address, !room)
 	})
 	if err != nil {
 		return err

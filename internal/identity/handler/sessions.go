@@ -52,14 +52,18 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return true, err
 		}
-		signedIn, err = h.service.Login(r.Context(), client, credentials.WithMFA(mfa))
+		ctx := r.Context()
+		if !credentials.Device.IsZero() {
+			ctx = ratelimit.WithKnownDevice(ctx)
+		}
+		signedIn, err = h.service.Login(ctx, client, credentials.WithMFA(mfa))
 		if errors.Is(err, identity.ErrCredentials) {
 			err = cmp.Or(h.recordFailedLogin(r, credentials), err)
 		}
 		return err != nil && !errors.Is(err, identity.ErrWrongHost), err
 	}
 	if credentials.Device.IsZero() {
-		err = h.buckets.TakeFor(w, r.Context(), failedLoginBucket, ratelimit.AddressKey(client.Address), httpapi.Identity, login)
+		err = h.buckets.TakeFor(w, r.Context(), failedLoginBucket, clientKey(r), httpapi.Identity, login)
 	} else {
 		_, err = login()
 	}
@@ -72,9 +76,9 @@ func (h *Handler) logIn(w http.ResponseWriter, r *http.Request) error {
 // recordFailedLogin writes an audit entry unless the client network, or all together, have written many.
 func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Checked) error {
 	client := httpapi.Client(r.Context())
-	allowed, err := h.buckets.Admit(r.Context(), auditBucket, ratelimit.AddressKey(client.Address))
+	allowed, err := h.buckets.Admit(r.Context(), ratelimit.Part{Bucket: auditBucket, Identifier: clientKey(r)})
 	if err == nil && allowed {
-		allowed, err = h.buckets.Admit(r.Context(), auditTotalBucket, "all")
+		allowed, err = h.buckets.Admit(r.Context(), ratelimit.Part{Bucket: auditTotalBucket, Identifier: "all", Client: clientKey(r)})
 	}
 	if err != nil || !allowed {
 		return err
@@ -85,8 +89,7 @@ func (h *Handler) recordFailedLogin(r *http.Request, credentials service.Checked
 // guess runs work that checks a secret. If the client is refused, that costs a token of the failed-login bucket of its
 // address. While the bucket is full, nothing is checked.
 func (h *Handler) guess(w http.ResponseWriter, r *http.Request, work func() error) error {
-	address := ratelimit.AddressKey(httpapi.Client(r.Context()).Address)
-	return h.buckets.TakeFor(w, r.Context(), failedLoginBucket, address, httpapi.Identity, func() (refused bool, err error) {
+	return h.buckets.TakeFor(w, r.Context(), failedLoginBucket, clientKey(r), httpapi.Identity, func() (refused bool, err error) {
 		err = work()
 		var f *fault.Error
 		refused = errors.As(err, &f) && !errors.Is(err, identity.ErrWrongHost) &&
@@ -101,11 +104,11 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, credentials serv
 	if credentials.Type == credential.TypePasskey {
 		return h.optionalMFA(r)
 	}
-	bucket, identifier := loginBucket, credentials.Email
+	part := ratelimit.Part{Bucket: loginBucket, Identifier: credentials.Email, Client: clientKey(r)}
 	if !credentials.Device.IsZero() {
-		bucket, identifier = deviceBucket, credentials.Device.String()
+		part = ratelimit.Part{Bucket: deviceBucket, Identifier: credentials.Device.String()}
 	}
-	if err := h.buckets.Take(w, r.Context(), bucket, identifier, httpapi.Identity); err != nil {
+	if err := h.buckets.TakePart(w, r.Context(), part, httpapi.Identity); err != nil {
 		return nil, err
 	}
 	if credentials.Type == credential.TypeBcrypt {

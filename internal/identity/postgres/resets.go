@@ -40,6 +40,12 @@ func (s *Store) InsertResetKey(ctx context.Context, p id.Person, address string,
 		hash, p, address, expires)
 }
 
+// HasResetKey reports whether a reset key that was mailed to an address is valid.
+func (s *Store) HasResetKey(ctx context.Context, p id.Person, address string, now time.Time) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "look up reset key", nil, `
+		SELECT EXISTS (SELECT FROM identity.reset_keys WHERE person = $1 AND address = $2 AND expires_at > $3)`, p, address, now)
+}
+
 // PersonOfResetKey returns the person that a reset key is for.
 // Errors: identity.ErrKeyNotFound.
 func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {

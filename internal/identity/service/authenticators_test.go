@@ -55,7 +55,7 @@ func TestSecondFactor(t *testing.T) {
 	if _, err := k.login("ann@example.com", "totp", code(), mfa); !errors.Is(err, identity.ErrMFAToken) {
 		t.Errorf("an mfa token was used twice: %v", err)
 	}
-	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com", false))
 	fromReset, err := k.ResetPassword(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1))
 	must(t, err)
 	if c := k.caller(fromReset.Token); c.Kind != token.KindMFA || !c.SetPassword {

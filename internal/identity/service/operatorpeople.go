@@ -121,7 +121,7 @@ func (s *Service) InvitePerson(ctx context.Context, by audit.Actor, a NewAccount
 	if err != nil {
 		return id.Person{}, err
 	}
-	return p.UID, s.reset(ctx, by, p.Emails[0].Address)
+	return p.UID, s.reset(ctx, by, p.Emails[0].Address, false)
 }
 
 // ShowPerson returns a person's profile.

@@ -20,17 +20,19 @@ import (
 
 // RequestPasswordReset queues a mail with a key that resets the password, to the primary address or one that has been
 // verified for long enough (contract 3.5). With
-// CONSIGN_ENUMERATION=strict the answer is the same for every address: a job looks up the address later.
+// CONSIGN_ENUMERATION=strict the answer is the same for every address: a job looks up the address later. With unlessMailed it mails
+// nothing while a key that was mailed before is valid.
 // Errors: identity.ErrResetRefused.
-func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, address string) error {
+func (s *Service) RequestPasswordReset(ctx context.Context, c token.Client, address string, unlessMailed bool) error {
 	if s.settings.StrictEnumeration {
 		return s.store.InTx(ctx, func(tx *postgres.Store) error {
 			return s.jobs.Enqueue(ctx, tx.Tx(), resetJob{
 				Address: address, Organization: c.Host.Organization, Free: c.Host.Free, Client: c.Address, UserAgent: session.UserAgent(c),
+				UnlessMailed: unlessMailed,
 			})
 		})
 	}
-	return s.reset(ctx, audit.By(id.Person{}, c), address)
+	return s.reset(ctx, audit.By(id.Person{}, c), address, unlessMailed)
 }
 
 // resetJob is the job that handles a request for a reset.
@@ -40,6 +42,7 @@ type resetJob struct {
 	Free         bool            `json:"free"`         // it is the free organization
 	Client       netip.Addr      `json:"client"`
 	UserAgent    string          `json:"userAgent"`
+	UnlessMailed bool            `json:"unlessMailed"`
 }
 
 // Kind implements river.JobArgs.
@@ -48,13 +51,13 @@ func (resetJob) Kind() string { return "identity-reset" }
 // workReset queues the mail of a reset. A request for an unknown address is done without a mail.
 func (s *Service) workReset(ctx context.Context, a resetJob) error {
 	c := token.Client{Address: a.Client, UserAgent: a.UserAgent, Host: hosts.Host{Organization: a.Organization, Free: a.Free}}
-	if err := s.reset(ctx, audit.By(id.Person{}, c), a.Address); err != nil && !errors.Is(err, identity.ErrResetRefused) {
+	if err := s.reset(ctx, audit.By(id.Person{}, c), a.Address, a.UnlessMailed); err != nil && !errors.Is(err, identity.ErrResetRefused) {
 		return err
 	}
 	return nil
 }
 
-func (s *Service) reset(ctx context.Context, by audit.Actor, address string) error {
+func (s *Service) reset(ctx context.Context, by audit.Actor, address string, unlessMailed bool) error {
 	to, err := s.store.Resettable(ctx, address, s.now().Add(-s.settings.ResetAddressAge))
 	if err != nil {
 		return err
@@ -67,6 +70,11 @@ func (s *Service) reset(ctx context.Context, by audit.Actor, address string) err
 			return identity.ErrResetRefused
 		} else if err != nil {
 			return err
+		}
+		if unlessMailed {
+			if valid, err := tx.HasResetKey(ctx, to.Person, address, s.now()); err != nil || valid {
+				return err
+			}
 		}
 		return s.mailReset(ctx, tx, by, to, address)
 	})

@@ -193,8 +193,8 @@ func TestResetRace(t *testing.T) {
 	ann := k.caller(k.person("ann@example.com"))
 	annAccess, err := k.IssueAccess(t.Context(), ann)
 	must(t, err)
-	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
-	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com"))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com", false))
+	must(t, k.RequestPasswordReset(t.Context(), k.client(), "ann@example.com", false))
 	first, second := k.key("ann@example.com", "/reset/", 1), k.key("ann@example.com", "/reset/", 2)
 	once(t, parallel, func() error {
 		signedIn, err := k.ResetPassword(t.Context(), k.client(), first)
@@ -333,7 +333,7 @@ func TestStrictEnumeration(t *testing.T) {
 		if issuer, err := k.Exists(t.Context(), k.client(), address); err != nil || issuer != "http://localhost:8080/id/v3" {
 			t.Errorf("exists %s: %s, %v", address, issuer, err)
 		}
-		must(t, k.RequestPasswordReset(t.Context(), k.client(), address))
+		must(t, k.RequestPasswordReset(t.Context(), k.client(), address, false))
 	}
 	if _, err := k.ResetPassword(t.Context(), k.client(), k.key("ann@example.com", "/reset/", 1)); err != nil {
 		t.Error(err)

@@ -101,6 +101,7 @@ func (s *Service) Login(ctx context.Context, c token.Client, in Checked) (sessio
 			if !ok {
 				return session.SignedIn{}, identity.ErrCredentials
 			}
+			s.hasher.Forgive(ctx)
 			compared = login.Hash
 		}
 		if !login.ServedBy(c.Host.Organization) {

@@ -41,7 +41,7 @@ func (s *Service) Forward(ctx context.Context, caller token.Caller, uid id.Trans
 	if err := owner.MayKeep(); err != nil {
 		return transfer.Transfer{}, nil, err
 	}
-	returnToken, err := s.takeNewTransfer(ctx, caller.Person, owner)
+	returnToken, err := s.take(ctx, ownersParts(owner, caller.Person))
 	if err != nil {
 		return transfer.Transfer{}, nil, err
 	}

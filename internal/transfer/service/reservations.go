@@ -49,7 +49,7 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	if err := m.Owner.RoomFor(r.MetadataBytes()); err != nil {
 		return Reserved{}, err
 	}
-	returnTokens, err := s.takeStrangersTransfer(ctx, m.Person, m.Owner, r.Client)
+	returnTokens, err := s.take(ctx, s.strangersParts(transferLimit(m.Owner), m.Person, r.Client))
 	if err != nil {
 		return Reserved{}, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) CreateReservation(ctx context.Context, caller token.Caller, in
 	if err := volumesLeft(owner); err != nil {
 		return Reserved{}, err
 	}
-	returnToken, err := s.takeNewTransfer(ctx, caller.Person, owner)
+	returnToken, err := s.take(ctx, ownersParts(owner, caller.Person))
 	if err != nil {
 		return Reserved{}, err
 	}

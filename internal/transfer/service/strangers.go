@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -13,8 +14,7 @@ import (
 
 // The buckets of new transfers (contract 4.2). What an owner sends counts in newTransferBucket, which strangers cannot fill. What
 // strangers reserve at the owner's mailbox counts in strangersBucket, and in visitorBucket, which limits each client network to
-// StrangerLimits.NetworkShare percent of it. The networks around it share larger parts (ratelimit.Around), so that somebody with a whole
-// prefix leaves room for others.
+// StrangerLimits.NetworkShare percent of it.
 func newTransferBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
@@ -24,74 +24,42 @@ func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
 }
 
 func visitorBucket(l ratelimit.Limit, percent int) ratelimit.Bucket {
-	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l.Share(percent), By: ratelimit.ByVisitor, Essential: true,
-		Refusal: transfer.ErrClientTransfers}
+	return ratelimit.Bucket{Name: "new-transfer-visitor", Limit: l, By: ratelimit.ByVisitor, Essential: true,
+		Refusal: transfer.ErrClientTransfers}.Share(percent)
 }
 
 func transferLimit(o transfer.Owner) ratelimit.Limit {
 	return ratelimit.Limit{Capacity: o.TransferLimit, PerSecond: o.TransferDrain}
 }
 
-// takeNewTransfer takes a token from the owner's own bucket of new transfers. returnTokens returns it.
-// Errors: transfer.ErrNewTransfers.
-func (s *Service) takeNewTransfer(ctx context.Context, owner id.Person, o transfer.Owner) (returnTokens func(), err error) {
-	return s.takeToken(ctx, newTransferBucket(transferLimit(o)), owner.String())
+// ownersParts returns the bucket of a new transfer of an owner.
+func ownersParts(o transfer.Owner, owner id.Person) []ratelimit.Part {
+	return []ratelimit.Part{{Bucket: newTransferBucket(transferLimit(o)), Identifier: owner.String()}}
 }
 
-// takeStrangersTransfer takes a token from the bucket of the client network, unless it is unknown, and one from the strangers'
-// bucket of the mailbox. It takes both or none, in one step; returnTokens returns them.
-// Errors: transfer.ErrNewTransfers.
-func (s *Service) takeStrangersTransfer(ctx context.Context, owner id.Person, o transfer.Owner,
-	client string) (returnTokens func(), err error) {
-	parts := s.strangersParts(transferLimit(o), owner, client)
-	refused, result, err := s.limiter.TakeAll(ctx, parts...)
-	if err != nil {
-		return nil, err
-	}
-	if refused != nil {
-		return nil, refused.Bucket.Refused(result)
-	}
-	return func() { s.returnParts(ctx, parts) }, nil
-}
-
-// strangersParts returns the buckets of a new transfer of a stranger.
+// strangersParts returns the buckets of a new transfer of a stranger: the client network's, unless it is unknown, and all strangers'.
 func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, client string) []ratelimit.Part {
-	parts := []ratelimit.Part{{Bucket: strangersBucket(l), Identifier: owner.String()}}
-	if client != "" {
-		own := []ratelimit.Part{{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: visitor(owner, client)}}
-		for _, wide := range ratelimit.Around(ratelimit.NetworkOf(client), s.strangers.NetworkShare) {
-			own = append(own, ratelimit.Part{Bucket: visitorBucket(l, wide.Percent), Identifier: visitor(owner, wide.Network.String())})
-		}
-		parts = append(own, parts...)
+	all := ratelimit.Part{Bucket: strangersBucket(l), Identifier: owner.String(), Client: client}
+	if client == "" {
+		return []ratelimit.Part{all}
 	}
-	return parts
+	own := ratelimit.Part{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: owner.String() + " " + client}
+	return []ratelimit.Part{own, all}
 }
 
-func (s *Service) returnParts(ctx context.Context, parts []ratelimit.Part) {
-	for _, p := range parts {
-		s.returnToken(ctx, p.Bucket, p.Identifier)
-	}
-}
-
-// visitor returns the identifier of a client network at a mailbox.
-func visitor(owner id.Person, client string) string { return owner.String() + " " + client }
-
-// takeToken takes a token from a bucket. returnTokens returns it.
-// Errors: the bucket's refusal.
-func (s *Service) takeToken(ctx context.Context, b ratelimit.Bucket, identifier string) (returnTokens func(), err error) {
-	result, err := s.limiter.Take(ctx, b, identifier)
-	if err != nil {
+// take takes a token of each of the buckets, or none. returnTokens returns them.
+// Errors: the refusal of a bucket.
+func (s *Service) take(ctx context.Context, parts []ratelimit.Part) (returnTokens func(), err error) {
+	taken, err := s.limiter.Take(ctx, parts...)
+	if err = cmp.Or(err, taken.Err()); err != nil {
 		return nil, err
 	}
-	if !result.Allowed {
-		return nil, b.Refused(result)
-	}
-	return func() { s.returnToken(ctx, b, identifier) }, nil
+	return func() { s.returnTokens(ctx, parts) }, nil
 }
 
-func (s *Service) returnToken(ctx context.Context, b ratelimit.Bucket, identifier string) {
-	if err := s.limiter.Return(context.WithoutCancel(ctx), b, identifier); err != nil {
-		s.log.Warn("token not returned to its bucket", "bucket", b.Name, "error", err)
+func (s *Service) returnTokens(ctx context.Context, parts []ratelimit.Part) {
+	if err := s.limiter.Return(context.WithoutCancel(ctx), parts...); err != nil {
+		s.log.Warn("tokens not returned to their buckets", "error", err)
 	}
 }
 
@@ -99,7 +67,7 @@ func (s *Service) returnToken(ctx context.Context, b ratelimit.Bucket, identifie
 func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgres.UnusedReservation) {
 	for _, r := range unused {
 		limit := ratelimit.Limit{Capacity: r.TransferLimit, PerSecond: r.TransferDrain}
-		s.returnParts(ctx, s.strangersParts(limit, r.Owner, r.Client))
+		s.returnTokens(ctx, s.strangersParts(limit, r.Owner, r.Client))
 	}
 }
 
