@@ -59,11 +59,12 @@ func TestAttackRowsFillTheDisk(t *testing.T) {
 	if floor := int64(gib); free() < floor-3*row || free() >= floor {
 		t.Fatalf("%d bytes below the lower floor", floor-free())
 	}
+	account := map[string]any{"address": "eve@example.com", "password": testkit.Password}
 	for what, got := range map[string]*testkit.Response{
 		"a mailbox's reservation": s.Stranger().Post(s.Transfer+"/public/mailbox/dr-ann", nil),
 		"a reservation":           sam.Post(s.Transfer+"/reservations", nil),
 		"attaching":               ann.Post(s.Transfer+"/reservations/"+made.String("uid")+"/objects", nil),
-		"a sign-up":               s.Stranger().Post(s.Identity+"/signup", map[string]any{"address": "eve@example.com", "password": testkit.Password}),
+		"a sign-up":               s.Stranger().Post(s.Identity+"/signup", account),
 		"a webhook":               sam.Post(s.Identity+"/webhooks", map[string]any{"url": "https://example.org", "events": []string{}}),
 		"a request":               sam.Post(s.Transfer+"/requests", nil),
 		"a forward":               sam.Post(s.Transfer+"/transfers/"+made.String("uid")+"/forward", nil),

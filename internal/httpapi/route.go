@@ -29,8 +29,8 @@ const (
 // Body says what a route takes as request body. A positive number is a limit in bytes.
 type Body int64
 
-// The bodies of routes. JSONBody, the zero value, is limited to 1 MiB and has to arrive within 10 s and a second for each 16 KiB. A StreamBody
-// has no limit here, and may take as long as its bytes keep moving.
+// The bodies of routes. JSONBody, the zero value, is limited to 1 MiB and has to arrive within 10 s and a second for each 16 KiB. A
+// StreamBody has no limit here, and may take as long as its bytes keep moving.
 const (
 	JSONBody   Body = 0
 	StreamBody Body = -1

@@ -158,7 +158,8 @@ func TestAttackDrippingBody(t *testing.T) {
 		if got := serve(1, 9); !slices.Equal(got, []time.Duration{10 * time.Second}) {
 			t.Errorf("a byte a second: deadlines after %s", got)
 		}
-		if got := serve(16<<10, 3); !slices.Equal(got, []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second, 13 * time.Second}) {
+		growing := []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second, 13 * time.Second}
+		if got := serve(16<<10, 3); !slices.Equal(got, growing) {
 			t.Errorf("16 KiB a second: deadlines after %s", got)
 		}
 	})

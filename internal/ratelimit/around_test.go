@@ -59,7 +59,8 @@ func (a *asking) take(t *testing.T, b ratelimit.Bucket, address string) bool {
 // TestAttackAddressPrefix: a home line, a site and an IPv4 network take as much as two and three client networks, however many they are.
 func TestAttackAddressPrefix(t *testing.T) {
 	t.Parallel()
-	b := ratelimit.Bucket{Name: "signup", Limit: ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}, By: ratelimit.ByAddress}
+	l := ratelimit.Limit{Capacity: 20, PerSecond: ratelimit.Every(10 * time.Second)}
+	b := ratelimit.Bucket{Name: "signup", Limit: l, By: ratelimit.ByAddress}
 	for format, most := range map[string]int{"2001:db8:0:%x::1": 40, "2001:db8:0:%x00::1": 60, "203.0.113.%d": 60, "203.0.%d.7": 250 * 20} {
 		a, got := newAsking(), 0
 		for i := range 250 {
@@ -82,7 +83,8 @@ func TestAttackAddressPrefix(t *testing.T) {
 // the drain of the bucket stays as it is.
 func TestAttackCommonBucket(t *testing.T) {
 	t.Parallel()
-	b := ratelimit.Bucket{Name: "login", Limit: ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}, By: ratelimit.ByEmail}
+	l := ratelimit.Limit{Capacity: 3, PerSecond: ratelimit.Every(15 * time.Second)}
+	b := ratelimit.Bucket{Name: "login", Limit: l, By: ratelimit.ByEmail}
 	a, attacker := newAsking(), 0
 	attack := func() {
 		for i := range 200 {
@@ -120,7 +122,8 @@ func TestAttackCommonBucket(t *testing.T) {
 func TestKeptKeepsTheLimit(t *testing.T) {
 	t.Parallel()
 	a := newAsking()
-	part := ratelimit.Part{Bucket: ratelimit.Bucket{Name: "login", Limit: slow(3), By: ratelimit.ByEmail}, Identifier: "ann", Client: "192.0.2.1"}
+	b := ratelimit.Bucket{Name: "login", Limit: slow(3), By: ratelimit.ByEmail}
+	part := ratelimit.Part{Bucket: b, Identifier: "ann", Client: "192.0.2.1"}
 	for i, rest := range []int{2, 1, 0, 0} {
 		taken, err := a.limiter.Take(t.Context(), part)
 		if err != nil || taken.Allowed != (i < 3) || taken.Limit != 3 || taken.Remaining != rest {

@@ -1,3 +1,5 @@
+// Takes tokens of buckets, of the networks around a client, and of what is kept for networks that ask little.
+
 package ratelimit
 
 import (

@@ -109,8 +109,8 @@ func TestSemaphoreOfOneSlot(t *testing.T) {
 	})
 }
 
-// TestAttackSemaphorePrefix: somebody with a /48 and 200 addresses fills the queue. Networks that have asked little are served next, a known
-// device before them, and who gives up leaves the queue.
+// TestAttackSemaphorePrefix: somebody with a /48 and 200 addresses fills the queue. Networks that have asked little are served next, a
+// known device before them, and who gives up leaves the queue.
 func TestAttackSemaphorePrefix(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -125,7 +125,7 @@ func (v *Volume) report(s State) {
 	log := v.options.Log.With("directory", v.options.Dir, "free", s.Free, "floor", s.Floor)
 	switch now {
 	case lowest:
-		log.Error("uploads and everything else that stores something new are refused: the volume has less free space than half of CONSIGN_STORAGE_FLOOR")
+		log.Error("uploads and all else that stores something new are refused: less space is free than half of CONSIGN_STORAGE_FLOOR")
 	case low:
 		log.Error("uploads are refused: the volume has less free space than CONSIGN_STORAGE_FLOOR")
 	case near:

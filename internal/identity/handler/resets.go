@@ -28,7 +28,8 @@ func (h *Handler) requestReset(w http.ResponseWriter, r *http.Request) error {
 	}
 	parts := []ratelimit.Part{{Bucket: resetDeviceBucket, Identifier: device.String()}}
 	if device.IsZero() {
-		parts = []ratelimit.Part{{Bucket: resetBucket, Identifier: asker(r, address)}, {Bucket: h.resetAskerBucket, Identifier: asker(r, address)}}
+		own := asker(r, address)
+		parts = []ratelimit.Part{{Bucket: resetBucket, Identifier: own}, {Bucket: h.resetAskerBucket, Identifier: own}}
 	}
 	err = h.buckets.TakeAllFor(w, r.Context(), parts, httpapi.Identity, func() (bool, error) {
 		room := true

@@ -164,7 +164,8 @@ func (s *Service) boundOpen(ctx context.Context, tx *postgres.Store, r postgres.
 	}
 	n, err := tx.OpenObjects(ctx, r.Creator)
 	if err == nil && n > s.openObjects {
-		err = transfer.ErrTooManyFiles.With(fmt.Sprintf("your transfers that are not sent yet may have %d files together; send or cancel one", s.openObjects))
+		err = transfer.ErrTooManyFiles.With(
+			fmt.Sprintf("your transfers that are not sent yet may have %d files together; send or cancel one", s.openObjects))
 	}
 	return err
 }
