@@ -1,3 +1,5 @@
+// Tests of rows that fill the disk.
+
 package app_test
 
 import (
