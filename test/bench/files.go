@@ -321,6 +321,11 @@ func (b *bench) deliver(ctx context.Context, p *process) (string, error) {
 	if err := send(ctx, p.addr, asPUT, content+asPUT.path, d.token, b.options.size); err != nil {
 		return "", err
 	}
+	return b.confirm(ctx, p, d)
+}
+
+// confirm confirms a reservation with one file, and returns the path of its download.
+func (b *bench) confirm(ctx context.Context, p *process, d reservation) (string, error) {
 	var transfer struct {
 		UID     string
 		Objects []struct{ UID string }

@@ -18,20 +18,27 @@ const (
 	partSize    = 16 << 20 // what the server chooses
 )
 
-// plan makes a file of a reservation one that is uploaded in parts, and returns its path and the number of parts.
-func (b *bench) plan(ctx context.Context, p *process, d reservation, name string, size int64) (path string, count int, err error) {
-	path, err = b.attach(ctx, p, d, name, size)
+// plan is a file that is uploaded in parts.
+type plan struct {
+	path           string // of its parts
+	token          string
+	size, partSize int64
+}
+
+// plan makes a file of a reservation one that is uploaded in parts.
+func (b *bench) plan(ctx context.Context, p *process, d reservation, name string, size, partSize int64) (plan, error) {
+	path, err := b.attach(ctx, p, d, name, size)
 	if err != nil {
-		return "", 0, err
+		return plan{}, err
 	}
-	var plan struct{ Count int }
-	_, err = b.call(ctx, p, "POST", path+"/parts", d.token, map[string]any{"partSize": partSize}, &plan)
-	return path + "/parts", plan.Count, err
+	_, err = b.call(ctx, p, "POST", path+"/parts", d.token, map[string]any{"partSize": partSize}, nil)
+	return plan{path + "/parts", d.token, size, partSize}, err
 }
 
 // sendParts sends the parts of a file, several at once, each on a connection that stays.
-func sendParts(ctx context.Context, addr, path, token string, count int, size int64) (float64, []time.Duration, time.Duration, error) {
-	numbers := make(chan int, count)
+func sendParts(ctx context.Context, addr string, f plan) (float64, []time.Duration, time.Duration, error) {
+	count := (f.size + f.partSize - 1) / f.partSize
+	numbers := make(chan int64, count)
 	for n := range count {
 		numbers <- n
 	}
@@ -43,8 +50,8 @@ func sendParts(ctx context.Context, addr, path, token string, count int, size in
 		}
 		defer c.Close()
 		for n := range numbers {
-			length := min(partSize, size-int64(n)*partSize)
-			if err := c.send(asPUT, fmt.Sprintf("%s/%d", path, n+1), token, length); err != nil {
+			length := min(f.partSize, f.size-n*f.partSize)
+			if err := c.send(asPUT, fmt.Sprintf("%s/%d", f.path, n+1), f.token, length); err != nil {
 				return sent, err
 			}
 			sent += length
@@ -54,10 +61,10 @@ func sendParts(ctx context.Context, addr, path, token string, count int, size in
 }
 
 // joined waits until the server has joined the parts, and so knows the SHA-256.
-func (b *bench) joined(ctx context.Context, p *process, path, token string) error {
+func (b *bench) joined(ctx context.Context, p *process, f plan) error {
 	for {
 		var state struct{ SHA256 string }
-		if _, err := b.call(ctx, p, "GET", path, token, nil, &state); err != nil || state.SHA256 != "" {
+		if _, err := b.call(ctx, p, "GET", f.path, f.token, nil, &state); err != nil || state.SHA256 != "" {
 			return err
 		}
 		select {
@@ -74,14 +81,14 @@ func (b *bench) uploadParts(ctx context.Context, t *tally, p *process, size int6
 	if err != nil {
 		return err
 	}
-	path, count, err := b.plan(ctx, p, d, "parts", size)
+	f, err := b.plan(ctx, p, d, "parts", size, partSize)
 	if err != nil {
 		return err
 	}
 	err = t.sample(b, p.pid, func() (float64, []time.Duration, time.Duration, error) {
 		began := time.Now()
-		sent, _, _, err := sendParts(ctx, p.addr, path, d.token, count, size)
-		err = errors.Join(err, b.joined(ctx, p, path, d.token))
+		sent, _, _, err := sendParts(ctx, p.addr, f)
+		err = errors.Join(err, b.joined(ctx, p, f))
 		return sent, nil, time.Since(began), err
 	})
 	_, cancelled := b.call(ctx, p, "DELETE", d.path, d.token, nil, nil)
@@ -112,12 +119,50 @@ func partsRow(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
+	download, err := b.partsDownload(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return []result{
-		speed,
+		speed, download,
 		{name: "resident memory for each part that is being sent", checks: []check{atMost("MB", megabytes(memory), 1)},
 			ours: megabytesName(memory)},
 		{name: longLine(ctx)},
 	}, nil
+}
+
+// partsDownload compares the download of a file that is stored in eight segments with that of one in one segment.
+func (b *bench) partsDownload(ctx context.Context) (result, error) {
+	const segments = 8
+	size := b.options.size / (segments << 20) * (segments << 20)
+	d, err := b.reserve(ctx, b.consign)
+	if err != nil {
+		return result{}, err
+	}
+	f, err := b.plan(ctx, b.consign, d, "parts", size, size/segments)
+	if err != nil {
+		return result{}, err
+	}
+	_, _, _, err = sendParts(ctx, b.consign.addr, f)
+	if err := errors.Join(err, b.joined(ctx, b.consign, f)); err != nil {
+		return result{}, err
+	}
+	var paths [2]string
+	if paths[0], err = b.confirm(ctx, b.consign, d); err != nil {
+		return result{}, err
+	}
+	if paths[1], err = b.deliver(ctx, b.consign); err != nil {
+		return result{}, err
+	}
+	parts, stream, err := b.turns(func(i int, t *tally) error {
+		return t.sample(b, b.consign.pid, func() (float64, []time.Duration, time.Duration, error) {
+			return parallel(1, func(int) (int64, error) { return fetch(ctx, b.consign.addr, paths[i], b.accessToken) })
+		})
+	})
+	r := fileResult(fmt.Sprintf("download %s that came in %d parts", sizeName(size), segments), parts, stream,
+		atLeast("MB/s of one stream", speedRatio(parts, stream), 0.9))
+	r.bareIs = "one stream"
+	return r, err
 }
 
 // partMemory returns the growth of the peak memory of a warm replica for each part that is sent to it, of several files at once.
@@ -134,17 +179,15 @@ func (b *bench) partMemory(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var paths [transfers / partsAtOnce]string
-	const size = 2 * partsAtOnce * partSize
-	count := 0
-	for i := range paths {
-		if paths[i], count, err = b.plan(ctx, replica, d, fmt.Sprintf("file%d", i), size); err != nil {
+	var plans [transfers / partsAtOnce]plan
+	for i := range plans {
+		if plans[i], err = b.plan(ctx, replica, d, fmt.Sprintf("file%d", i), 2*partsAtOnce*partSize, partSize); err != nil {
 			return 0, err
 		}
 	}
 	grown, err := growth(replica, func() error {
-		_, _, _, err := parallel(len(paths), func(i int) (int64, error) {
-			sent, _, _, err := sendParts(ctx, replica.addr, paths[i], d.token, count, size)
+		_, _, _, err := parallel(len(plans), func(i int) (int64, error) {
+			sent, _, _, err := sendParts(ctx, replica.addr, plans[i])
 			return int64(sent), err
 		})
 		return err
