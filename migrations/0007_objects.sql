@@ -241,13 +241,25 @@ CREATE INDEX inspections_scanning ON transfer.inspections (transfer) WHERE state
 CREATE INDEX inspections_recent ON transfer.inspections (created_at) WHERE due_at IS NULL;
 CREATE INDEX inspections_infected ON transfer.inspections (scanned_at) WHERE state = 'infected' AND removed_at IS NULL;
 
--- Checks of all stored files that operators start (contract 9.7). A server works on one while it has the lease, and goes on after the
+-- Contents whose stored bytes a read or a check has found lost or damaged (contract 4.11). No replica gives out anything of them until a check
+-- finds them in order. The row goes with the bytes.
+CREATE TABLE transfer.damaged_contents (
+    content    uuid        NOT NULL,
+    detail     text        NOT NULL,
+    found_at   timestamptz NOT NULL,
+    checked_at timestamptz NOT NULL, -- when the bytes were last read
+    CONSTRAINT damaged_contents_pkey PRIMARY KEY (content)
+);
+CREATE INDEX damaged_contents_checked_at ON transfer.damaged_contents (checked_at);
+
+-- Checks of all stored files that operators or a job start (contract 9.7). A server works on one while it has the lease, and goes on after the
 -- object that was compared last. At most one runs.
 CREATE TABLE transfer.storage_checks (
     uid         uuid        NOT NULL,
     started_at  timestamptz NOT NULL,
     finished_at timestamptz,
     state       text        NOT NULL DEFAULT 'running',
+    scrub       boolean     NOT NULL DEFAULT false, -- a job has started it, and it reads slowly
     total       bigint,                             -- objects at the beginning; null: not counted yet
     compared    uuid,                               -- the object that was compared last; null: none
     listed      boolean     NOT NULL DEFAULT false, -- all rows were compared; what lies in the storage without a row is looked for

@@ -107,7 +107,8 @@ func commands() []command {
 		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again",
 			[]string{"status", "again UID"}, scanCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
-		{"fsck", "compare all stored bytes with the database; --accept takes over the state after a restore", []string{"[--accept]"}, fsck},
+		{"fsck", "compare all stored bytes, or a --sample of 1%, with the database; --after UID goes on after an interruption; " +
+			"--accept takes over the state after a restore", []string{"[--sample SHARE] [--after UID] [--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},

@@ -96,8 +96,8 @@ func TestEncryptedStorage(t *testing.T) {
 			t.Error("the zip lacks the file")
 		}
 	}
-	if result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("fsck: %v", f); return nil }); err != nil ||
-		result.Objects != 1 {
+	report := func(f content.Finding) error { t.Errorf("fsck: %v", f); return nil }
+	if result, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, report); err != nil || result.Objects != 1 {
 		t.Errorf("fsck: %+v, %v", result, err)
 	}
 	ann.Delete(transfer).Want(http.StatusNoContent)
@@ -141,7 +141,7 @@ func TestChangedStorage(t *testing.T) {
 	}
 	endLeases(t, s)
 	var findings []content.Finding
-	if _, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { findings = append(findings, f); return nil }); err != nil {
+	if _, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, func(f content.Finding) error { findings = append(findings, f); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if len(findings) != 1 || findings[0].Kind != content.FindingDamaged || !strings.Contains(findings[0].Detail, "do not decrypt") {

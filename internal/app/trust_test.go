@@ -1,9 +1,11 @@
 package app_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -12,8 +14,10 @@ import (
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/doctor"
+	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/transfer/content"
 )
 
 // TestDamagedFile: wrong bytes on disk are never delivered as complete, also not to a client that continues where it was cut. The log,
@@ -21,9 +25,10 @@ import (
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t)
-	ann := mailboxOwner(s)
+	ann, second := mailboxOwner(s), testkit.New(t, testkit.Beside(s))
+	operator, _ := s.SignUpOperator("oli@example.com")
 	data := canaries(1 << 20)
-	_, object := send(t, s, data)
+	transfer, object := send(t, s, data)
 	damage(t, s, object)
 	resp, err := ann.Try(t.Context(), http.MethodGet, object, nil)
 	if err == nil && resp.Status == http.StatusOK && len(resp.Body) == len(data) {
@@ -33,11 +38,84 @@ func TestDamagedFile(t *testing.T) {
 		ann.With("Range", spec).Get(object).Want(http.StatusServiceUnavailable)
 	}
 	ann.Get(object).Want(http.StatusServiceUnavailable)
-	if got := scrape(t, s)["consign_damaged_files_total"]; got != 1 {
+	ann.At(second).Get(object).Want(http.StatusServiceUnavailable)
+	ann.At(second).With("Range", "bytes=10-20").Get(object).Want(http.StatusServiceUnavailable)
+	if got := scrape(t, s)["consign_damaged_files"]; got != 1 {
 		t.Errorf("%v damaged files are counted", got)
 	}
-	if !strings.Contains(s.Log(), "stored bytes are damaged") {
-		t.Error("the log does not name the damaged file")
+	uid := path.Base(transfer)
+	if log := s.Log(); strings.Count(log, "stored bytes are damaged") != 1 || !strings.Contains(log, uid) {
+		t.Error("the log does not name the damaged file and its transfer once")
+	}
+	shown := operator.Get("/admin/v1/storage").Want(http.StatusOK)
+	if shown.String("damaged.0.transfers.0.uid") != uid || shown.String("damaged.0.transfers.0.recipients.0") != "ann@example.com" {
+		t.Errorf("the console shows %s", shown.Body)
+	}
+
+	// A file that stays damaged stays refused; one that was restored is given out again within the hour.
+	recheck := func() {
+		t.Helper()
+		s.Clock.Advance(time.Hour)
+		if err := s.App.Jobs.RunOnce(t.Context(), content.RecheckJob); err != nil {
+			t.Fatal(err)
+		}
+		ann.Refresh()
+	}
+	recheck()
+	ann.Get(object).Want(http.StatusServiceUnavailable)
+	damage(t, s, object) // the same bit again
+	recheck()
+	for _, at := range []*testkit.Person{ann, ann.At(second)} {
+		if got := at.Get(object).Want(http.StatusOK); !bytes.Equal(got.Body, data) {
+			t.Error("the repaired file is not the one that was sent")
+		}
+	}
+}
+
+// TestScrub: damage that nobody meets is found by a check that begins by itself, a month after the last one. An operator can hurry it.
+func TestScrub(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := mailboxOwner(s)
+	transfer, object := send(t, s, canaries(1<<20))
+	ann.Patch(transfer, map[string]any{"pinned": true}).Want(http.StatusOK)
+	damage(t, s, object)
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := s.App.DB.Pool.Exec(t.Context(), sql, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("UPDATE transfer.segments SET lease_until = NULL") // the upload was long ago
+	run := func() {
+		t.Helper()
+		if err := s.App.Jobs.RunOnce(t.Context(), content.ScrubJob); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run()
+	if list, err := s.App.Content.Checks(t.Context(), 1); err != nil || len(list) > 0 {
+		t.Errorf("a check of new files has begun: %v, %v", list, err)
+	}
+	s.Clock.Advance(30 * 24 * time.Hour)
+	ann = ann.Login()
+	operator, _ := s.SignUpOperator("oli@example.com")
+	checks := func() *testkit.Response { return operator.Get("/admin/v1/storage").Want(http.StatusOK) }
+	run()
+	poll.Until(t, "the check has ended", func() bool { return checks().String("checks.0.state") == "done" })
+	if got := checks(); got.Number("checks.0.findings") != 1 || got.Value("checks.0.scrub") != true || got.String("damaged.0.object") == "" {
+		t.Errorf("the check has found %s", got.Body)
+	}
+	ann.Get(object).Want(http.StatusServiceUnavailable)
+	run()
+	if got := checks(); got.Value("checks.1") != nil {
+		t.Errorf("another check has begun: %s", got.Body)
+	}
+
+	uid := id.New[id.StorageCheck]()
+	exec("INSERT INTO transfer.storage_checks (uid, started_at, scrub, lease_until) VALUES ($1, now(), true, 'infinity')", uid)
+	if got := operator.Post("/admin/v1/storage/checks", nil).Want(http.StatusOK); got.String("uid") != uid.String() || got.Value("scrub") != false {
+		t.Errorf("the operator got %s", got.Body)
 	}
 }
 

@@ -24,7 +24,7 @@ var (
 	storageFree  = describe("storage_free_bytes", "Free space of the volume on which uploads are written.")
 	storageFloor = describe("storage_floor_bytes", "Free space below which uploads are refused.")
 
-	damagedFiles = describe("damaged_files_total", "Files whose stored bytes this replica has found damaged, at a download or a check.")
+	damagedFiles = describe("damaged_files", "Files of the installation whose stored bytes are lost or damaged, and not given out.")
 
 	databaseUp           = describe("database_up", "1 if the database answered this scrape and can be written.")
 	poolMax              = describe("database_pool_max_connections", "Connections the pool may have.")

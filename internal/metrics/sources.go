@@ -29,8 +29,8 @@ type Sources struct {
 	Volume   *floor.Volume // nil: without file storage
 
 	SlowSearches func() int64
-	Damaged      func() int64                    // damaged files found
-	Writable     func(ctx context.Context) error // whether the database can be written
+	Damaged      func(ctx context.Context) (int64, error) // files that are lost or damaged
+	Writable     func(ctx context.Context) error          // whether the database can be written
 
 	Scans        func() Scans
 	WaitingScans func(ctx context.Context) (waiting int64, oldest time.Duration, err error)
@@ -102,7 +102,6 @@ func (c *collector) limits(out samples) {
 
 // storage adds the last measurement: a scrape never waits for the volume.
 func (c *collector) storage(out samples) {
-	out.counter(damagedFiles, float64(c.Damaged()))
 	if c.Volume == nil {
 		return
 	}
@@ -183,6 +182,11 @@ func (c *collector) waiting(out samples) error {
 		return err
 	}
 	out.gauge(logPending, float64(unsigned))
+	damaged, err := c.Damaged(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(damagedFiles, float64(damaged))
 	return nil
 }
 

@@ -123,6 +123,7 @@ type Object struct {
 	Downloads      int64
 	ExpiresAt      time.Time `db:"-"` // of its reservation; set where an upload answers
 	UploadMetadata string    // as the tus client sent it
+	Damaged        bool      // a read or a check has found its stored bytes lost or damaged
 	Segmented      bool      // false: it has one segment at most, whose uid is that of Content
 	Partial        bool      // a partial upload of tus (contract 4.25): in no list, never delivered
 	Final          id.Object // of a partial upload: the object that has its segment; zero: none yet

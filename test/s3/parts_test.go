@@ -166,7 +166,7 @@ func TestPartsRemoved(t *testing.T) {
 	again.sam.Put(parts+"/1", again.data[:size]).Want(http.StatusOK)
 	again.sam.Put(parts+"/2", again.data[size:]).Want(http.StatusOK)
 	uid := confirmJoined(t, again)
-	result, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error { t.Errorf("%+v", f); return nil })
+	result, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, func(f content.Finding) error { t.Errorf("%+v", f); return nil })
 	if err != nil || result.Bytes != 12*mib {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -39,8 +39,7 @@ func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created tim
 		return Archive{}, err
 	}
 	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) {
-		f := l.files[i]
-		return s.openVerified(ctx, f.content, f.size, f.segmented, f.sum)
+		return s.openVerified(ctx, l.files[i])
 	})
 	return Archive{Content: releasingReader{content, release}, Size: l.zip.Size()}, nil
 }
@@ -63,13 +62,6 @@ type layout struct {
 	files []storedFile // in the order of the zip
 }
 
-type storedFile struct {
-	content   id.Object
-	size      int64
-	segmented bool
-	sum       []byte // SHA-256
-}
-
 func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.Time, only []id.Object) (layout, error) {
 	objects, err := s.store.Objects(ctx, r)
 	if err != nil {
@@ -84,7 +76,7 @@ func (s *Service) newLayout(ctx context.Context, r id.Reservation, created time.
 	for i, name := range archive.Names(names) {
 		if o := objects[i]; len(only) == 0 || slices.Contains(only, o.UID) {
 			files = append(files, archive.File{Name: name, Size: o.Held, CRC32: o.CRC32})
-			stored = append(stored, storedFile{o.Content, o.IntendedSize, o.Segmented, o.SHA256})
+			stored = append(stored, fileOf(o))
 		}
 	}
 	if len(only) > 0 && len(stored) != len(only) {

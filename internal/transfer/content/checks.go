@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -17,12 +19,17 @@ import (
 
 // Operators start a check of all stored files, which is Fsck as a job. One runs at a time. A server works on it while it has the lease,
 // which it renews, and saves how far it is. When it dies, the lease ends, and ResumeChecksJob lets another server go on.
+//
+// ScrubJob starts one, too, so that damage is found while a backup still has the bytes. It reads so slowly that people do not notice, until
+// an operator wants a check.
 
 const (
 	// ResumeChecksJob is the name of the periodic job that goes on with a check whose server died.
 	ResumeChecksJob = "transfer-resume-checks"
 	// CleanChecksJob is the name of the periodic job that deletes old checks.
 	CleanChecksJob = "transfer-clean-checks"
+	// ScrubJob is the name of the periodic job that starts a check when the last one is long ago.
+	ScrubJob = "transfer-scrub"
 
 	checkRun      = 24 * time.Hour // of one job; the next one goes on
 	checkLease    = time.Minute
@@ -30,6 +37,11 @@ const (
 	checkSave     = 2 * time.Second // between two saves
 	checkProblems = 100             // that are kept
 	checksKept    = 400 * 24 * time.Hour
+
+	scrubEvery = 30 * 24 * time.Hour // after the last complete check
+	scrubAgain = 24 * time.Hour      // after one that was cancelled
+	scrubTime  = 20 * 24 * time.Hour // in which a scrub reads everything
+	scrubRate  = 4 << 20             // bytes a second that it reads at least
 )
 
 // checkJob works on a check.
@@ -43,18 +55,39 @@ func (checkJob) Kind() string { return "transfer_check_storage" }
 func (s *Service) registerChecks() {
 	jobs.RegisterLong(s.jobs, checkRun, func(ctx context.Context, j checkJob) error { return s.workCheck(ctx, j.Check) })
 	s.jobs.Every(ResumeChecksJob, time.Minute, s.ResumeChecks)
+	s.jobs.Every(ScrubJob, time.Hour, s.Scrub)
+	s.jobs.Every(RecheckJob, 15*time.Minute, s.RecheckDamaged)
 	s.jobs.Every(CleanChecksJob, 24*time.Hour, func(ctx context.Context) error { return s.store.DeleteChecks(ctx, s.now().Add(-checksKept)) })
 }
 
-// StartCheck starts a check of all stored files, or returns the one that runs.
-func (s *Service) StartCheck(ctx context.Context, by audit.Actor) (c transfer.StorageCheck, err error) {
+// StartCheck starts a check of all stored files, or returns the one that runs. A scrub goes on at full speed.
+func (s *Service) StartCheck(ctx context.Context, by audit.Actor) (transfer.StorageCheck, error) {
+	return s.startCheck(ctx, by, false)
+}
+
+// Scrub starts a check that reads slowly, when the last complete one is long ago.
+func (s *Service) Scrub(ctx context.Context) error {
+	now := s.now()
+	due, err := s.store.ScrubDue(ctx, now.Add(-scrubEvery), now.Add(-scrubAgain))
+	if err == nil && due {
+		_, err = s.startCheck(ctx, audit.Actor{Kind: audit.Job}, true)
+	}
+	return err
+}
+
+func (s *Service) startCheck(ctx context.Context, by audit.Actor, scrub bool) (c transfer.StorageCheck, err error) {
 	uid := id.New[id.StorageCheck]()
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		began, err := tx.InsertCheck(ctx, uid, s.now())
+		began, err := tx.InsertCheck(ctx, uid, scrub, s.now())
 		if err != nil {
 			return err
 		}
 		if !began {
+			if !scrub {
+				if err := tx.HurryCheck(ctx); err != nil {
+					return err
+				}
+			}
 			c, err = tx.RunningCheck(ctx)
 			return err
 		}
@@ -154,18 +187,19 @@ func (s *Service) workCheck(ctx context.Context, uid id.StorageCheck) error {
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer func() { // another server goes on at once
-		_, _ = s.store.RenewCheck(context.WithoutCancel(ctx), uid, epoch, 0)
+		_, _, _ = s.store.RenewCheck(context.WithoutCancel(ctx), uid, epoch, 0)
 	}()
-	go s.renewCheck(working, stop, uid, epoch)
-	err = s.runCheck(working, uid, epoch)
+	pace := rate.NewLimiter(rate.Inf, bufferSize)
+	go s.renewCheck(working, stop, uid, epoch, pace)
+	err = s.runCheck(working, uid, epoch, pace)
 	if errors.Is(err, errCheckTaken) || errors.Is(context.Cause(working), errCheckTaken) {
 		return nil
 	}
 	return err
 }
 
-// renewCheck renews the lease until ctx ends, and stops the work when the lease is lost.
-func (s *Service) renewCheck(ctx context.Context, stop context.CancelCauseFunc, uid id.StorageCheck, epoch int64) {
+// renewCheck renews the lease until ctx ends, and stops the work when the lease is lost. It takes the pace away when an operator wants the check.
+func (s *Service) renewCheck(ctx context.Context, stop context.CancelCauseFunc, uid id.StorageCheck, epoch int64, pace *rate.Limiter) {
 	beat := time.NewTicker(checkBeat)
 	defer beat.Stop()
 	for {
@@ -174,29 +208,36 @@ func (s *Service) renewCheck(ctx context.Context, stop context.CancelCauseFunc, 
 			return
 		case <-beat.C:
 		}
-		switch ours, err := s.store.RenewCheck(ctx, uid, epoch, checkLease); {
+		switch ours, scrub, err := s.store.RenewCheck(ctx, uid, epoch, checkLease); {
 		case err != nil && ctx.Err() == nil: // the next beat comes before the lease ends
 			s.log.Warn("the lease of a check of all files was not renewed", slog.Any("error", err))
 		case err == nil && !ours:
 			stop(errCheckTaken)
 			return
+		case err == nil && !scrub:
+			pace.SetLimit(rate.Inf)
 		}
 	}
 }
 
 // runCheck runs Fsck from where the check is, and saves how far it comes. What is found without a row is saved at the end only: after an
 // interruption it is looked for again.
-func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64) error {
+func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64, pace *rate.Limiter) error {
 	c, err := s.store.StorageCheck(ctx, uid)
 	if err != nil {
 		return err
 	}
-	if c.Total == nil {
+	if c.Total == nil || c.Scrub {
 		size, err := s.store.StorageSize(ctx)
 		if err != nil {
 			return err
 		}
-		c.Total = &size.Objects
+		if c.Total == nil {
+			c.Total = &size.Objects
+		}
+		if c.Scrub {
+			pace.SetLimit(rate.Limit(max(scrubRate, float64(size.Bytes)/scrubTime.Seconds())))
+		}
 	}
 	save := func(now *time.Time) error {
 		ours, err := s.store.SaveCheck(ctx, c, epoch, now)
@@ -208,7 +249,10 @@ func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64
 	if err := save(nil); err != nil {
 		return err
 	}
-	at := fsckPosition{FsckResult{int(c.Objects), c.Bytes, int(c.Findings), false}, c.Compared, c.Listed}
+	at := fsckPosition{
+		FsckResult: FsckResult{Objects: int(c.Objects), Bytes: c.Bytes, Findings: int(c.Findings)}, After: c.Compared, Listed: c.Listed,
+		pace: pace,
+	}
 	take := func() {
 		c.Compared, c.Listed, c.Objects, c.Bytes, c.Findings, c.SweepOff = at.After, at.Listed, int64(at.Objects), at.Bytes, int64(at.Findings),
 			at.SweepOff

@@ -94,8 +94,10 @@ func New(o Options) *Service {
 	return s
 }
 
-// buffers is the buffer pool for bytes in transit. Larger buffers than 256 KiB save no more time.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
+// bufferSize is that of buffers for bytes in transit. Larger ones save no more time.
+const bufferSize = 256 << 10
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, bufferSize); return &b }}
 
 // storageRetry is the Retry-After of a request that found the blob store unavailable.
 const storageRetry = 5 * time.Second

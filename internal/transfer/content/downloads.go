@@ -18,7 +18,7 @@ func (s *Service) Open(ctx context.Context, o transfer.Object, g transfer.Gate) 
 	if err := g.Check(o.Scan); err != nil {
 		return nil, err
 	}
-	return s.openVerified(ctx, o.Content, o.IntendedSize, o.Segmented, o.SHA256)
+	return s.openVerified(ctx, fileOf(o))
 }
 
 // checkArchive asks a gate about the objects of an archive; only: none means all.

@@ -64,7 +64,7 @@ func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room f
 }
 
 // errSum means that the bytes of an object do not have the SHA-256 of its row.
-var errSum = errors.New("the SHA-256 is not that of the row")
+var errSum = errors.New("the SHA-256 is not that of the database")
 
 // encryptStored encrypts the segments of one object. done is false when there was nothing to do.
 // Errors: errSum; errLost when somebody else has a segment, or it was deleted.
@@ -88,7 +88,7 @@ func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room f
 	if len(segments) == 1 {
 		sum = row.SHA256
 	} else if len(plain) > 0 { // a segment of several has no sum of its own
-		_, finding, err := s.checkStored(ctx, row, segments)
+		_, finding, err := s.checkStored(ctx, row, segments, nil)
 		if err != nil || finding != nil {
 			return false, cmp.Or(err, errSum)
 		}

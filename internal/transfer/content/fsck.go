@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
@@ -29,12 +32,19 @@ const (
 	FindingOrphan  = "orphan"  // the store has bytes without a row
 )
 
+// FsckOptions say what Fsck reads.
+type FsckOptions struct {
+	Sample float64   // share of the objects, drawn by chance, with which it does not look for orphans; 0: all
+	After  id.Object // goes on after this object; zero: from the first one
+}
+
 // FsckResult counts what Fsck has checked.
 type FsckResult struct {
 	Objects  int   // complete or incomplete, without empty ones
 	Bytes    int64 // read
 	Findings int
-	SweepOff bool // orphans are not swept until AcceptStorage
+	SweepOff bool      // orphans are not swept until AcceptStorage
+	Last     id.Object // that was compared
 }
 
 // fsckPosition is where Fsck is: what it has counted, and which row it compared last.
@@ -42,17 +52,22 @@ type fsckPosition struct {
 	FsckResult
 	After  id.Object
 	Listed bool // all rows were compared
+
+	sample float64       // share of the objects that are read; 0: all
+	pace   *rate.Limiter // bytes a second; nil: full speed
 }
 
 // fsckBatch is how many rows one query of Fsck returns.
 const fsckBatch = 500
 
 // Fsck compares the blob store with the rows: each segment by its length, each complete object by its SHA-256. It
-// also finds bytes without a row. It passes each discrepancy to report and changes nothing, except that it finishes complete
-// objects in the store, as a download does. It may run beside a working server.
-func (s *Service) Fsck(ctx context.Context, report func(Finding) error) (FsckResult, error) {
-	var at fsckPosition
+// also finds bytes without a row. It passes each discrepancy to report. Of what is stored it changes nothing, except that it finishes
+// complete objects, as a download does; lost and damaged contents are marked, and those in order are no longer. It may run beside a working
+// server.
+func (s *Service) Fsck(ctx context.Context, o FsckOptions, report func(Finding) error) (FsckResult, error) {
+	at := fsckPosition{After: o.After, sample: o.Sample}
 	err := s.fsck(ctx, &at, report, func() error { return nil })
+	at.Last = at.After
 	return at.FsckResult, err
 }
 
@@ -68,8 +83,10 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 			return err
 		}
 		for _, row := range rows {
-			if err := s.fsckRow(ctx, row, at, found); err != nil {
-				return err
+			if at.sample == 0 || rand.Float64() < at.sample { //nolint:gosec // no secret
+				if err := s.fsckRow(ctx, row, at, found); err != nil {
+					return err
+				}
 			}
 			at.After = row.UID
 			if err := passed(); err != nil {
@@ -80,6 +97,9 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 	}
 	if err := passed(); err != nil {
 		return err
+	}
+	if at.sample > 0 {
+		return nil
 	}
 	mark, err := s.checkMark(ctx)
 	if err != nil && !errors.Is(err, errSweepOff) {
@@ -103,7 +123,7 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	if err != nil {
 		return err
 	}
-	read, finding, err := s.checkStored(ctx, row, segments)
+	read, finding, err := s.checkStored(ctx, row, segments, at.pace)
 	if err != nil {
 		return err
 	}
@@ -113,12 +133,16 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 		if read > 0 {
 			s.checks.save(row.Content, true, s.now())
 		}
+		if row.Damaged {
+			return s.clearDamage(ctx, row.Content)
+		}
 		return nil
 	}
 	if same, err := s.unchanged(ctx, row, segments); err != nil || !same {
 		return err
 	}
 	s.checks.save(row.Content, false, s.now())
+	s.markDamaged(ctx, row.Content, finding.Detail)
 	return found(*finding)
 }
 
@@ -146,7 +170,7 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject, segm
 // checkStored compares the segments of one object with their rows, and with the sum of a complete object. The finding is nil when they
 // agree.
 func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
-	segments []postgres.Segment) (read int64, _ *Finding, _ error) {
+	segments []postgres.Segment, pace *rate.Limiter) (read int64, _ *Finding, _ error) {
 	for _, g := range segments {
 		if finding, err := s.checkSegment(ctx, row, g); finding != nil || err != nil {
 			return 0, finding, err
@@ -160,7 +184,7 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
 	sum := sha256.New()
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
-	read, err := io.CopyBuffer(sum, struct{ io.Reader }{r}, *pooled)
+	read, err := io.CopyBuffer(sum, pacedReader{ctx, r, pace}, *pooled)
 	switch {
 	case ctx.Err() != nil:
 		return read, nil, context.Cause(ctx)
@@ -174,6 +198,24 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
 		return read, findingOf(row, FindingDamaged, "the SHA-256 is %x instead of %x", sum.Sum(nil), row.SHA256), nil
 	}
 	return read, nil, nil
+}
+
+// pacedReader reads at the pace of a limiter; nil: at full speed. A buffer is at most the limiter's burst.
+type pacedReader struct {
+	ctx context.Context //nolint:containedctx // of one read of an object
+	io.Reader
+	pace *rate.Limiter
+}
+
+// Read implements io.Reader.
+func (p pacedReader) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if n > 0 && p.pace != nil {
+		if err := p.pace.WaitN(p.ctx, n); err != nil {
+			return n, fmt.Errorf("wait for the pace: %w", err)
+		}
+	}
+	return n, err //nolint:wrapcheck // io.EOF
 }
 
 // checkSegment compares what the store holds of a segment with its row. A complete one is finished in the store.

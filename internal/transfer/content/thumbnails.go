@@ -66,7 +66,7 @@ func (s *Service) workThumbnails(ctx context.Context, j thumbnailsJob) error {
 }
 
 func (s *Service) makeThumbnail(ctx context.Context, o transfer.Object) error {
-	file, err := s.openVerified(ctx, o.Content, o.IntendedSize, o.Segmented, o.SHA256)
+	file, err := s.openVerified(ctx, fileOf(o))
 	if errors.Is(err, blob.ErrNotFound) || errors.Is(err, transfer.ErrDamaged) {
 		return nil // ended meanwhile, or nothing that anybody gets
 	}

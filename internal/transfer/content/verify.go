@@ -10,10 +10,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
@@ -27,68 +25,66 @@ const (
 	heldBack = 64 << 10
 	// checkValid is how long a replica gives bytes out at full speed after a check that fitted.
 	checkValid = 24 * time.Hour
-	// damageValid is how long a replica refuses an object whose sum did not fit, before it reads the object again.
-	damageValid = time.Hour
 	// mostChecks is how many results a replica remembers.
 	mostChecks = 1 << 16
 )
 
-// checks are the results of comparisons by this replica.
+// checks are the comparisons of this replica that fitted.
 type checks struct {
-	damaged atomic.Int64 // comparisons that did not fit, since the start
-
-	mu      sync.Mutex
-	results map[id.Object]checked
+	mu   sync.Mutex
+	fits map[id.Object]time.Time // until when the last one counts
 }
 
-type checked struct {
-	fits  bool
-	until time.Time
-}
-
-// result returns what the last check of an object has found. known is false when there was none, or it is too old.
-func (c *checks) result(o id.Object, now time.Time) (fits, known bool) {
+// fit reports whether the bytes of a content have fitted not long ago.
+func (c *checks) fit(content id.Object, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, ok := c.results[o]
-	return r.fits, ok && now.Before(r.until)
+	return now.Before(c.fits[content])
 }
 
-func (c *checks) save(o id.Object, fits bool, now time.Time) {
-	valid := checkValid
-	if !fits {
-		valid = damageValid
-		c.damaged.Add(1)
-	}
+func (c *checks) save(content id.Object, fits bool, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.results == nil || len(c.results) >= mostChecks {
-		c.results = make(map[id.Object]checked)
+	switch {
+	case !fits:
+		delete(c.fits, content)
+		return
+	case c.fits == nil, len(c.fits) >= mostChecks:
+		c.fits = make(map[id.Object]time.Time)
 	}
-	c.results[o] = checked{fits, now.Add(valid)}
+	c.fits[content] = now.Add(checkValid)
 }
 
-// Damaged returns how many comparisons of this process have found damaged bytes.
-func (s *Service) Damaged() int64 { return s.checks.damaged.Load() }
+// storedFile is what a complete object says of its stored bytes.
+type storedFile struct {
+	content   id.Object
+	size      int64
+	segmented bool
+	sum       []byte // SHA-256
+	damaged   bool   // the last comparison, of any replica, did not fit
+}
+
+func fileOf(o transfer.Object) storedFile {
+	return storedFile{o.Content, o.IntendedSize, o.Segmented, o.SHA256, o.Damaged}
+}
 
 // openVerified is open with the SHA-256 that the bytes must have. A reader that comes to the last bytes gets them only if it fits.
-// Errors: transfer.ErrDamaged while the last check did not fit, those of open.
-func (s *Service) openVerified(ctx context.Context, o id.Object, size int64, segmented bool, sum []byte) (io.ReadSeekCloser, error) {
-	fits, known := s.checks.result(o, s.now())
-	if known && !fits {
+// Errors: transfer.ErrDamaged while the last comparison did not fit, those of open.
+func (s *Service) openVerified(ctx context.Context, f storedFile) (io.ReadSeekCloser, error) {
+	if f.damaged {
 		return nil, transfer.ErrDamaged
 	}
-	inner, err := s.open(ctx, o, size, segmented)
+	inner, err := s.open(ctx, f.content, f.size, f.segmented)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, s.missing(ctx, o, err)
+		return nil, s.missing(ctx, f.content, err)
 	}
-	if err != nil || known || size == 0 || len(sum) == 0 {
+	if err != nil || f.size == 0 || len(f.sum) == 0 || s.checks.fit(f.content, s.now()) {
 		return inner, err
 	}
-	v := &verified{inner: inner, size: size, want: sum, sum: sha256.New(),
-		decided: func(fits bool, cause error) { s.decided(ctx, o, fits, cause) },
-		missing: func(cause error) error { return s.missing(ctx, o, cause) }}
-	if size <= heldBack { // nothing of it is given out before the comparison, so the client can get an answer
+	v := &verified{inner: inner, size: f.size, want: f.sum, sum: sha256.New(),
+		decided: func(fits bool, cause error) { s.decided(ctx, f.content, fits, cause) },
+		missing: func(cause error) error { return s.missing(ctx, f.content, cause) }}
+	if f.size <= heldBack { // nothing of it is given out before the comparison, so the client can get an answer
 		if err := v.compare(); err != nil {
 			_ = v.Close()
 			return nil, err
@@ -100,25 +96,25 @@ func (s *Service) openVerified(ctx context.Context, o id.Object, size int64, seg
 	return v, nil
 }
 
-// decided notes the result of a comparison.
-func (s *Service) decided(ctx context.Context, o id.Object, fits bool, cause error) {
-	s.checks.save(o, fits, s.now())
+// decided notes the result of a comparison by a reader.
+func (s *Service) decided(ctx context.Context, content id.Object, fits bool, cause error) {
+	s.checks.save(content, fits, s.now())
 	if !fits {
-		s.log.ErrorContext(ctx, "stored bytes are damaged", slog.String("object", o.String()), slog.Any("error", cause))
+		s.markDamaged(context.WithoutCancel(ctx), content, cause.Error())
 	}
 }
 
 // missing returns the error for an object whose bytes the storage does not have: transfer.ErrNotFound when they were deleted meanwhile,
 // otherwise transfer.ErrDamaged.
-func (s *Service) missing(ctx context.Context, o id.Object, cause error) error {
-	discarded, err := s.store.Discarded(context.WithoutCancel(ctx), o)
+func (s *Service) missing(ctx context.Context, content id.Object, cause error) error {
+	discarded, err := s.store.Discarded(context.WithoutCancel(ctx), content)
 	switch {
 	case err != nil:
 		return err
 	case discarded:
 		return transfer.ErrNotFound.Because(cause)
 	}
-	s.decided(ctx, o, false, cause)
+	s.decided(ctx, content, false, cause)
 	return transfer.ErrDamaged.Because(cause)
 }
 

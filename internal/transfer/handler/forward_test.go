@@ -33,7 +33,7 @@ func forward(p *testkit.Person, path string, body object) sent {
 // clean checks that storage and rows agree.
 func clean(t *testing.T, s *testkit.Server) {
 	t.Helper()
-	_, err := s.App.Content.Fsck(t.Context(), func(f content.Finding) error {
+	_, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, func(f content.Finding) error {
 		t.Errorf("fsck: %s %s: %s", f.Kind, f.Object, f.Detail)
 		return nil
 	})

@@ -39,18 +39,27 @@ func (h *Storage) Routes() []httpapi.Route {
 }
 
 type storageResponse struct {
-	Objects          int64           `json:"objects"`
-	Bytes            int64           `json:"bytes"`
-	Encryption       bool            `json:"encryption"`
-	EncryptedObjects int64           `json:"encryptedObjects"`
-	EncryptedBytes   int64           `json:"encryptedBytes"`
-	SweepOff         bool            `json:"sweepOff"`
-	Checks           []checkResponse `json:"checks"`
+	Objects          int64            `json:"objects"`
+	Bytes            int64            `json:"bytes"`
+	Encryption       bool             `json:"encryption"`
+	EncryptedObjects int64            `json:"encryptedObjects"`
+	EncryptedBytes   int64            `json:"encryptedBytes"`
+	SweepOff         bool             `json:"sweepOff"`
+	Checks           []checkResponse  `json:"checks"`
+	Damaged          []damageResponse `json:"damaged"`
+}
+
+type damageResponse struct {
+	Object    id.Object                  `json:"object"`
+	Detail    string                     `json:"detail"`
+	Found     httpapi.Time               `json:"found"`
+	Transfers []transfer.DamagedTransfer `json:"transfers"`
 }
 
 type checkResponse struct {
 	UID      id.StorageCheck           `json:"uid"`
 	State    string                    `json:"state"`
+	Scrub    bool                      `json:"scrub"`
 	Started  httpapi.Time              `json:"started"`
 	Finished *httpapi.Time             `json:"finished"`
 	Total    *int64                    `json:"total"`
@@ -63,7 +72,7 @@ type checkResponse struct {
 
 func checkFrom(c transfer.StorageCheck) checkResponse {
 	return checkResponse{
-		UID: c.UID, State: c.State, Started: httpapi.Time(c.StartedAt), Finished: httpapi.TimeOrNil(c.FinishedAt), Total: c.Total,
+		UID: c.UID, State: c.State, Scrub: c.Scrub, Started: httpapi.Time(c.StartedAt), Finished: httpapi.TimeOrNil(c.FinishedAt), Total: c.Total,
 		Objects: c.Objects,
 		Bytes:   c.Bytes, Findings: c.Findings, SweepOff: c.SweepOff, Problems: append([]transfer.StorageProblem{}, c.Problems...),
 	}
@@ -86,10 +95,17 @@ func (h *Storage) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	damages, err := h.content.Damages(r.Context())
+	if err != nil {
+		return err
+	}
 	answer := storageResponse{
 		Objects: size.Objects, Bytes: size.Bytes, Encryption: h.encrypted, EncryptedObjects: size.EncryptedObjects,
 		EncryptedBytes: size.EncryptedBytes,
-		SweepOff:       off, Checks: make([]checkResponse, len(checks)),
+		SweepOff:       off, Checks: make([]checkResponse, len(checks)), Damaged: make([]damageResponse, len(damages)),
+	}
+	for i, d := range damages {
+		answer.Damaged[i] = damageResponse{d.Content, d.Detail, httpapi.Time(d.FoundAt), d.Transfers}
 	}
 	for i, c := range checks {
 		answer.Checks[i] = checkFrom(c)

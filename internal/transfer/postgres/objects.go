@@ -15,7 +15,8 @@ import (
 // objectColumns are a transfer.Object.
 const objectColumns = `o.uid, coalesce(o.content, o.uid) AS content, o.client_id, coalesce(o.name, '') AS name, o.intended_size, o.size_deferred, coalesce(o.part_size, 0) AS part_size, o.held, o.sha256, o.crc32,
 	coalesce(o.mime_type, '') AS mime_type, o.downloads, coalesce(o.upload_metadata, '') AS upload_metadata,
-	o.item, o.segmented, o.partial, o.final, o.partials IS NOT NULL AS concatenated, ` + scanColumn
+	o.item, o.segmented, o.partial, o.final, o.partials IS NOT NULL AS concatenated,
+	EXISTS (SELECT FROM transfer.damaged_contents d WHERE d.content = coalesce(o.content, o.uid)) AS damaged, ` + scanColumn
 
 // scanColumn is the transfer.Scan of object o, null when it is unscanned.
 const scanColumn = `(

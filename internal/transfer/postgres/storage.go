@@ -16,9 +16,11 @@ type StoredObject struct {
 	IntendedSize int64
 	Held         int64  // bytes whose sums are known
 	SHA256       []byte // nil while incomplete
+	Damaged      bool   // a read or a check has found it so
 }
 
-const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256`
+const storedColumns = `uid, coalesce(content, uid) AS content, intended_size, held, sha256,
+	EXISTS (SELECT FROM transfer.damaged_contents d WHERE d.content = coalesce(o.content, o.uid)) AS damaged`
 
 // isStored is true when object o has a name, segments that hold bytes, and was not found infected and removed.
 const isStored = `name IS NOT NULL AND EXISTS (SELECT FROM transfer.segments s WHERE s.object = coalesce(o.content, o.uid) AND s.held > 0)
@@ -33,6 +35,13 @@ func (s *Store) StoredObjects(ctx context.Context, after id.Object, limit int) (
 			AND (content IS NULL OR NOT EXISTS (SELECT FROM transfer.objects x WHERE x.uid = o.content AND x.name IS NOT NULL)
 				AND NOT EXISTS (SELECT FROM transfer.objects x WHERE x.content = o.content AND x.uid < o.uid AND x.name IS NOT NULL))
 		ORDER BY uid LIMIT $2`, after, limit)
+}
+
+// StoredContent returns one of the objects that hold the bytes of a content and are not erased.
+// Errors: transfer.ErrNotFound.
+func (s *Store) StoredContent(ctx context.Context, content id.Object) (StoredObject, error) {
+	return database.One[StoredObject](ctx, s.q, "find stored content", transfer.ErrNotFound, `
+		SELECT `+storedColumns+` FROM transfer.objects o WHERE (uid = $1 OR content = $1) AND `+isStored+` ORDER BY uid LIMIT 1`, content)
 }
 
 // StoredObject returns one object that holds bytes and is not erased.

@@ -11,14 +11,30 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-const checkColumns = `uid, started_at, finished_at, state, total, coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed, objects, bytes,
-	findings, problems, sweep_off`
+const checkColumns = `uid, started_at, finished_at, state, scrub, total,
+	coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed, objects, bytes, findings, problems, sweep_off`
 
 // InsertCheck adds a check that runs, unless one runs already. It reports whether it did.
-func (s *Store) InsertCheck(ctx context.Context, uid id.StorageCheck, now time.Time) (bool, error) {
+func (s *Store) InsertCheck(ctx context.Context, uid id.StorageCheck, scrub bool, now time.Time) (bool, error) {
 	n, err := database.Exec(ctx, s.q, "insert storage check", `
-		INSERT INTO transfer.storage_checks (uid, started_at) VALUES ($1, $2) ON CONFLICT ((true)) WHERE state = 'running' DO NOTHING`, uid, now)
+		INSERT INTO transfer.storage_checks (uid, started_at, scrub) VALUES ($1, $2, $3)
+		ON CONFLICT ((true)) WHERE state = 'running' DO NOTHING`, uid, now, scrub)
 	return n == 1, err
+}
+
+// HurryCheck lets the check that runs read at full speed.
+func (s *Store) HurryCheck(ctx context.Context) error {
+	_, err := database.Exec(ctx, s.q, "hurry storage check", `UPDATE transfer.storage_checks SET scrub = false WHERE state = 'running' AND scrub`)
+	return err
+}
+
+// ScrubDue reports whether a scrub is to begin: no check runs, none was completed since one time or ended since another one, and bytes are
+// stored that are older than the first.
+func (s *Store) ScrubDue(ctx context.Context, completed, ended time.Time) (bool, error) {
+	return database.Scalar[bool](ctx, s.q, "find due scrub", nil, `
+		SELECT NOT EXISTS (SELECT FROM transfer.storage_checks
+				WHERE state = 'running' OR state = 'done' AND finished_at > $1 OR finished_at > $2)
+			AND EXISTS (SELECT FROM transfer.objects WHERE held > 0 AND created_at <= $1)`, completed, ended)
 }
 
 // RunningCheck returns the check that runs.
@@ -38,7 +54,7 @@ func (s *Store) StorageCheck(ctx context.Context, uid id.StorageCheck) (transfer
 // StorageChecks returns the newest checks, the last first, without their problems.
 func (s *Store) StorageChecks(ctx context.Context, limit int) ([]transfer.StorageCheck, error) {
 	return database.All[transfer.StorageCheck](ctx, s.q, "list storage checks", `
-		SELECT uid, started_at, finished_at, state, total, coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed,
+		SELECT uid, started_at, finished_at, state, scrub, total, coalesce(compared, '00000000-0000-0000-0000-000000000000') AS compared, listed,
 			objects, bytes,
 			findings, '[]'::jsonb AS problems, sweep_off
 		FROM transfer.storage_checks ORDER BY started_at DESC, uid DESC LIMIT $1`, limit)
@@ -55,12 +71,12 @@ func (s *Store) LeaseCheck(ctx context.Context, uid id.StorageCheck, lease time.
 	return epochs[0], nil
 }
 
-// RenewCheck extends the lease, or ends it with 0. It reports false when the lease is lost or the check has ended.
-func (s *Store) RenewCheck(ctx context.Context, uid id.StorageCheck, epoch int64, lease time.Duration) (bool, error) {
-	n, err := database.Exec(ctx, s.q, "renew lease of storage check", `
+// RenewCheck extends the lease, or ends it with 0. ours is false when the lease is lost or the check has ended. scrub: it reads slowly.
+func (s *Store) RenewCheck(ctx context.Context, uid id.StorageCheck, epoch int64, lease time.Duration) (ours, scrub bool, err error) {
+	scrubs, err := database.Scalars[bool](ctx, s.q, "renew lease of storage check", `
 		UPDATE transfer.storage_checks SET lease_until = clock_timestamp() + $3::interval WHERE uid = $1 AND epoch = $2
-			AND state = 'running'`, uid, epoch, lease)
-	return n == 1, err
+			AND state = 'running' RETURNING scrub`, uid, epoch, lease)
+	return len(scrubs) == 1, len(scrubs) == 1 && scrubs[0], err
 }
 
 // SaveCheck stores how far a check is. With now it has ended. It reports false when the lease is lost or the check has ended.

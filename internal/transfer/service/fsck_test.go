@@ -56,7 +56,7 @@ func (w *world) put(o id.Object, data []byte, finish bool) {
 func (w *world) fsck() (map[id.Object]string, content.FsckResult) {
 	w.t.Helper()
 	found := map[id.Object]string{}
-	result, err := w.content.Fsck(w.t.Context(), func(f content.Finding) error {
+	result, err := w.content.Fsck(w.t.Context(), content.FsckOptions{}, func(f content.Finding) error {
 		found[f.Object] = f.Kind
 		return nil
 	})
