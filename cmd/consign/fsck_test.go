@@ -52,6 +52,14 @@ func TestFsckCommand(t *testing.T) {
 	if err == nil || !strings.HasPrefix(out, "orphan "+orphan.String()+": 5 bytes, finished") || !strings.Contains(out, "fsck --accept") {
 		t.Errorf("%q, %v", out, err)
 	}
+	for _, args := range [][]string{{"--sample", "1"}, {"--sample", "0%"}, {"--after", "x"}, {"--sample", "1%", "--accept"}} {
+		if _, _, err := consign(t.Context(), environ, append([]string{"fsck"}, args...)...); err == nil || !strings.HasPrefix(err.Error(), "--") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if out, _, err := consign(t.Context(), environ, "fsck", "--sample", "50%"); err != nil || !strings.Contains(out, "findings: 0") {
+		t.Errorf("a sample, which looks for no orphans: %q, %v", out, err)
+	}
 	if out, _, err := consign(t.Context(), environ, "fsck", "--accept"); err != nil || !strings.Contains(out, "accepted") {
 		t.Errorf("%q, %v", out, err)
 	}

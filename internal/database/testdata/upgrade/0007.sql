@@ -35,3 +35,6 @@ INSERT INTO transfer.volume_samples (organization, day, stored, held) VALUES ('0
 INSERT INTO transfer.erasing (transfer, contents) VALUES ('00000000-0000-7000-8000-000000003101', '{00000000-0000-7000-8000-000000003103}');
 -- A small picture of a file, sealed.
 INSERT INTO transfer.thumbnails (object, image) VALUES ('00000000-0000-7000-8000-0000000000f2', '\x01');
+-- A file whose stored bytes were found damaged.
+INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at)
+VALUES ('00000000-0000-7000-8000-0000000000f2', 'the SHA-256 differs', '2026-01-01', '2026-01-02');

@@ -21,6 +21,7 @@ showConsole("storage", () => {
   if (!value) return html`<${Waiting} error=${error} />`;
   return html`<${Problem} error=${error} />
     <${Sizes} of=${value} />
+    ${value.damaged.length > 0 && html`<${Damaged} of=${value.damaged} />`}
     ${value.sweepOff && html`<${Accept} onDone=${reload} />`}
     <${Checks} of=${value.checks} onChange=${reload} onShow=${show} />
     ${shown && html`<${Problems} key=${shown} uid=${shown} />`}`;
@@ -40,6 +41,16 @@ function Sizes({ of }) {
   </section>`;
 }
 
+/** Files that are not given out, and whom to tell. @param {{of: AdminAPI["Storage"]["damaged"]}} props */
+const Damaged = ({ of }) => html`<section class="card stack"><h2>${T("Damaged files")}</h2>
+  <p class="hint">${T("Their stored bytes are not those that were sent, so nobody gets them. Restore the files from a backup: within an hour they are given out again. Otherwise tell these people.")}</p>
+  <${Table} caption=${T("Damaged files")} head=${[T("Found"), T("File (uid)"), T("Transfer"), T("From"), T("To")]}>
+    ${of.flatMap((d) => (d.transfers.length > 0 ? d.transfers : [null]).map((t) => html`<tr key=${d.object + (t?.uid ?? "")}>
+      <th scope="row">${when(d.found)}</th><td><code title=${d.detail}>${d.object}</code></td>
+      <td>${t ? html`<a href=${`/admin/transfers?transfer=${t.uid}`}>${t.uid}</a>` : T("ended")}</td>
+      <td>${t?.sender}</td><td>${t?.recipients.join(", ")}</td></tr>`))}
+  <//></section>`;
+
 const Accept = ({ onDone }) => html`<section class="card stack"><h2>${T("Bytes without an entry are kept")}</h2>
   <p>${T("Database and storage are from different times, as after a restore. Bytes that the database does not know are kept until you accept them. Check all files first.")}</p>
   <div><${Action} kind="danger" label=${T("Accept")}
@@ -49,9 +60,9 @@ const Accept = ({ onDone }) => html`<section class="card stack"><h2>${T("Bytes w
 /** How far a check is. @param {{of: AdminAPI["StorageCheck"]}} props */
 function Progress({ of }) {
   if (of.state !== "running") return html`${states()[of.state]}<span class="hint block">${when(of.finished)}</span>`;
-  if (of.total === null || of.total === 0) return states().running;
+  if (of.total === null || of.total === 0) return html`${states().running}`;
   return html`<progress aria-label=${T("Progress")} max=${of.total} value=${Math.min(of.objects, of.total)}></progress>
-    <span class="hint block">${F("%1$s of %2$s files", count(of.objects), count(of.total))}</span>`;
+    <span class="hint block">${F("%1$s of %2$s files", count(of.objects), count(of.total))}${of.scrub && ` · ${T("slowly, by itself")}`}</span>`;
 }
 
 function Checks({ of, onChange, onShow }) {
@@ -75,7 +86,7 @@ function Checks({ of, onChange, onShow }) {
   return html`<section class="card stack"><h2>${T("Checks of all files")}</h2>
     <p class="hint">${T("A check reads every file and compares it with its SHA-256, as consign fsck does. It takes long when there is much, and goes on when a server stops.")}</p>
     <${Problem} error=${act.error} />
-    <div><${Button} icon="retry" disabled=${Boolean(running)} busy=${act.busy}
+    <div><${Button} icon="retry" disabled=${Boolean(running && !running.scrub)} busy=${act.busy}
       onClick=${() => act.run("/storage/checks", T("The check has begun."))}>${T("Check all files")}<//></div>
     ${of.length === 0 ? html`<${Nothing} sentence=${T("No check was started yet.")} />`
     : html`<${Table} caption=${T("Checks of all files")} head=${[T("Begun"), T("State"), T("Read"), T("Result"), T("Action")]}>
