@@ -141,7 +141,8 @@ func TestChangedStorage(t *testing.T) {
 	}
 	endLeases(t, s)
 	var findings []content.Finding
-	if _, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, func(f content.Finding) error { findings = append(findings, f); return nil }); err != nil {
+	collect := func(f content.Finding) error { findings = append(findings, f); return nil }
+	if _, err := s.App.Content.Fsck(t.Context(), content.FsckOptions{}, collect); err != nil {
 		t.Fatal(err)
 	}
 	if len(findings) != 1 || findings[0].Kind != content.FindingDamaged || !strings.Contains(findings[0].Detail, "do not decrypt") {

@@ -114,7 +114,8 @@ func TestScrub(t *testing.T) {
 
 	uid := id.New[id.StorageCheck]()
 	exec("INSERT INTO transfer.storage_checks (uid, started_at, scrub, lease_until) VALUES ($1, now(), true, 'infinity')", uid)
-	if got := operator.Post("/admin/v1/storage/checks", nil).Want(http.StatusOK); got.String("uid") != uid.String() || got.Value("scrub") != false {
+	got := operator.Post("/admin/v1/storage/checks", nil).Want(http.StatusOK)
+	if got.String("uid") != uid.String() || got.Value("scrub") != false {
 		t.Errorf("the operator got %s", got.Body)
 	}
 }

@@ -198,7 +198,8 @@ func (s *Service) workCheck(ctx context.Context, uid id.StorageCheck) error {
 	return err
 }
 
-// renewCheck renews the lease until ctx ends, and stops the work when the lease is lost. It takes the pace away when an operator wants the check.
+// renewCheck renews the lease until ctx ends, and stops the work when the lease is lost. It takes the pace away when an operator wants the
+// check.
 func (s *Service) renewCheck(ctx context.Context, stop context.CancelCauseFunc, uid id.StorageCheck, epoch int64, pace *rate.Limiter) {
 	beat := time.NewTicker(checkBeat)
 	defer beat.Stop()
