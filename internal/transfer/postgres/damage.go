@@ -36,8 +36,8 @@ func (s *Store) CountDamaged(ctx context.Context) (int64, error) {
 	return database.Scalar[int64](ctx, s.q, "count damaged contents", nil, `SELECT count(*) FROM transfer.damaged_contents`)
 }
 
-// Damages returns up to limit marked contents, the newest first; only the given one, if it is not zero. Each has up to most transfers, and each
-// of these up to most recipients.
+// Damages returns up to limit marked contents, the newest first; only the given one, if it is not zero. Each has up to most transfers, and
+// each of these up to most recipients.
 func (s *Store) Damages(ctx context.Context, only id.Object, limit, most int) ([]transfer.Damage, error) {
 	return database.All[transfer.Damage](ctx, s.q, "list damage", `
 		SELECT d.content, d.detail, d.found_at, coalesce(t.list, '[]') AS transfers

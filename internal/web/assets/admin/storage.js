@@ -62,7 +62,8 @@ function Progress({ of }) {
   if (of.state !== "running") return html`${states()[of.state]}<span class="hint block">${when(of.finished)}</span>`;
   if (of.total === null || of.total === 0) return html`${states().running}`;
   return html`<progress aria-label=${T("Progress")} max=${of.total} value=${Math.min(of.objects, of.total)}></progress>
-    <span class="hint block">${F("%1$s of %2$s files", count(of.objects), count(of.total))}${of.scrub && ` · ${T("slowly, by itself")}`}</span>`;
+    <span class="hint block">${F("%1$s of %2$s files", count(of.objects), count(of.total))}
+      ${of.scrub && ` · ${T("slowly, by itself")}`}</span>`;
 }
 
 function Checks({ of, onChange, onShow }) {
