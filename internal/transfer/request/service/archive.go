@@ -28,8 +28,8 @@ type Archive struct {
 // withheldName is the file of an archive that lists what the gate of inspections does not give.
 const withheldName = "WITHHELD.txt"
 
-// OpenArchive opens the zip of the files that were handed in, of each item those of the last time. Files that the inspection withholds are
-// listed in it. The caller closes it.
+// OpenArchive opens the zip of the files that were handed in, of each item those of the last time. Files that the inspection withholds, and
+// damaged ones, are listed in it. The caller closes it.
 // Errors: transfer.ErrNotFound.
 func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.Request) (Archive, error) {
 	d, err := s.Request(ctx, caller, uid)
@@ -44,7 +44,7 @@ func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.R
 	var names []string
 	for _, f := range stored {
 		name := d.place(f)
-		if f.Check(f.Scan) != nil {
+		if f.Damaged || f.Check(f.Scan) != nil {
 			withheld = append(withheld, name)
 			continue
 		}
@@ -70,7 +70,7 @@ func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.R
 		}
 		f := given[i]
 		return s.Content.Open(ctx, transfer.Object{UID: f.Object, Content: f.Content, IntendedSize: f.Held, Held: f.Held,
-			Segmented: f.Segmented, Scan: f.Scan}, f.Gate)
+			SHA256: f.SHA256, Segmented: f.Segmented, Scan: f.Scan}, f.Gate)
 	})
 	return Archive{Title: d.Title, Content: content, Size: zip.Size()}, nil
 }
