@@ -130,7 +130,8 @@ type Stored struct {
 func (s *Store) StoredFiles(ctx context.Context, r id.Request) ([]Stored, error) {
 	return database.All[Stored](ctx, s.q, "list files of archive", `
 		SELECT r.party, o.item, o.uid AS object, coalesce(o.content, o.uid) AS content, coalesce(o.name, '') AS name, o.held, o.crc32,
-			o.sha256, EXISTS (SELECT FROM transfer.damaged_contents d WHERE d.content = coalesce(o.content, o.uid)) AS damaged, o.segmented, coalesce(t.held_states, '{}') AS held_states, coalesce(t.held_rules, '{}') AS held_rules, t.held_anyway,
+			o.sha256, EXISTS (SELECT FROM transfer.damaged_contents d WHERE d.content = coalesce(o.content, o.uid)) AS damaged,
+			o.segmented, coalesce(t.held_states, '{}') AS held_states, coalesce(t.held_rules, '{}') AS held_rules, t.held_anyway,
 			(SELECT json_build_object('State', i.state, 'Rules', i.rules, 'Removed', i.removed_at IS NOT NULL)
 				FROM transfer.inspections i WHERE i.content = coalesce(o.content, o.uid)) AS scan
 		FROM `+latest+` WHERE r.request = $1 AND `+isLatest+` ORDER BY r.party, o.position`, r)
