@@ -24,6 +24,7 @@ CREATE TABLE identity.organizations (
     locale             text        NOT NULL,
     time_zone          text        NOT NULL,
     mfa_required       boolean     NOT NULL DEFAULT false,
+    personal           boolean     NOT NULL DEFAULT false, -- made by a person, and no operator has set its volumes
     primary_color      text, -- the theme
     background_color   text,
     -- Other sites whose pages may upload to its mailboxes (contract 1.10), as https://host[:port].
@@ -124,6 +125,8 @@ CREATE TABLE identity.persons (
     federated_issuer    text,
     federated_subject   text,
     upload_volume_bytes bigint,      -- monthly; null: the server's default
+    -- When the person made organizations, the last three: what somebody makes, uses and deletes again is bounded by this.
+    organizations_made  timestamptz[] NOT NULL DEFAULT '{}',
     deleted_at          timestamptz,
     CONSTRAINT persons_pkey PRIMARY KEY (uid),
     CONSTRAINT persons_federated_key UNIQUE (federated_issuer, federated_subject),
@@ -262,7 +265,7 @@ WHERE p.deleted_at IS NULL;
 -- to the free organization is looked up once in a statement, and what a statement does not ask for not at all.
 
 -- Persons that are deleted are absent. host and limits_organization are those of the person's organization, or the free one's where it
--- has none. created_at: young accounts send to fewer recipients.
+-- has none. personal: the server's default of upload_volume_bytes applies. created_at: young accounts send to fewer recipients.
 CREATE VIEW directory.persons AS
 SELECT p.uid                                                                                                  AS person,
        p.name,
@@ -276,6 +279,7 @@ SELECT p.uid                                                                    
                  WHERE f.free))                                                                               AS host,
        coalesce(m.organization, (SELECT f.uid FROM identity.organizations f WHERE f.free))                    AS limits_organization,
        p.upload_volume_bytes,
+       coalesce((SELECT o.personal FROM identity.organizations o WHERE o.uid = m.organization), true)         AS personal,
        p.epoch,
        p.created_at
 FROM identity.persons p

@@ -100,7 +100,7 @@ type Config struct {
 	ExpiryWarning      time.Duration `env:"EXPIRY_WARNING" default:"3d" doc:"Time before the expiry of a transfer at which people are warned."`
 	ExpiryGrace        time.Duration `env:"EXPIRY_GRACE" default:"7d" doc:"Time after its expiry for which the sender can extend a transfer. Recipients do not reach it. Its bytes are kept and count as volume. 1s: they are erased at the expiry."`
 	ForwardVolume      bool          `env:"FORWARD_VOLUME" default:"on" doc:"The bytes of a forwarded transfer count as volume of the person who forwards it, although they are stored once. Off: they count for the first sender only, as long as that transfer lives."`
-	UploadVolumeGB     int           `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person without an organization, in GB of 10^9 bytes."`
+	UploadVolumeGB     int           `env:"UPLOAD_VOLUME_GB" default:"50" min:"0" max:"1000000" doc:"Monthly upload volume of a person, in GB of 10^9 bytes, and of an organization that a person makes, until an operator sets its volumes."`
 	RecipientsDay      int           `env:"RECIPIENTS_PER_DAY" default:"1000" min:"1" max:"1000000" doc:"Recipients that the transfers of one account may have on a day (UTC)."`
 	YoungRecipientsDay int           `env:"YOUNG_RECIPIENTS_PER_DAY" default:"100" min:"1" max:"1000000" doc:"The same for an account younger than a week."`
 	NewTransferBucket  Bucket        `env:"NEW_TRANSFER_BUCKET" default:"20,1/60s" doc:"New transfers per mailbox owner: the default of the limitations."`

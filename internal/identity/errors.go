@@ -116,6 +116,8 @@ var (
 	ErrTooManyAPITokens = fault.New(403049, "there are too many API tokens; revoke one first")
 	// ErrDeviceLogins: as many programs wait for an approval as are allowed, of this client network or in total.
 	ErrDeviceLogins = fault.New(403053, "too many programs wait for an approval; try again in some minutes")
+	// ErrTooManyOrganizations: the person has made as many organizations within 30 days as one may.
+	ErrTooManyOrganizations = fault.New(403059, "you have made 3 organizations within 30 days; wait, or ask an operator")
 	// ErrJunior: an administrator of less than identity.SeniorAdministrator cannot do this while there is one of longer standing.
 	ErrJunior = fault.New(403058, "you have been an administrator for less than 7 days; an administrator of longer standing, or an operator, can do this")
 	// ErrTooManyPasskeys: the person has ten passkeys.

@@ -63,5 +63,11 @@ const FactorRetention = 7 * 24 * time.Hour
 // Gigabyte is the unit of volumes, in bytes.
 const Gigabyte = 1_000_000_000
 
-// NewOrganizationUsers is the limitation users of every other new organization. Its other limits are the plan's.
+// NewOrganizationUsers is the limitation users of every other new organization.
 const NewOrganizationUsers = 100
+
+// A person makes at most MadeOrganizations organizations in MadeWithin.
+const (
+	MadeOrganizations = 3
+	MadeWithin        = 30 * 24 * time.Hour
+)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
@@ -279,4 +280,22 @@ func TestSecondFactorRequired(t *testing.T) {
 	useTokens(w.amy, w.amy.Post(w.acme.path+"/leave", nil).Want(http.StatusNoContent))
 	w.amy.Get(w.s.Identity + "/invitations").Want(http.StatusOK)
 	w.bob.Get(w.bolt.path).Want(http.StatusOK)
+}
+
+// TestMadeOrganizations: a person makes three organizations within 30 days.
+func TestMadeOrganizations(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	for _, name := range []string{"One", "Two", "Three"} {
+		useTokens(ann, ann.Delete(createOrganization(ann, name).path).Want(http.StatusNoContent))
+		s.Clock.Advance(time.Minute)
+	}
+	body := map[string]any{"name": "Four"}
+	ann.Post(s.Identity+"/organizations", body).WantError(identity.ErrTooManyOrganizations)
+	s.SignUp("bob@example.com").Post(s.Identity+"/organizations", body).Want(http.StatusCreated)
+	s.Clock.Advance(30*24*time.Hour - 150*time.Second) // the first is 30 days old, and the second is not
+	ann = ann.Login()
+	useTokens(ann, ann.Delete(createOrganization(ann, "Four").path).Want(http.StatusNoContent))
+	ann.Post(s.Identity+"/organizations", body).WantError(identity.ErrTooManyOrganizations)
 }

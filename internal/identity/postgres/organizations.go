@@ -56,13 +56,30 @@ type NewOrganization struct {
 	Locale    string
 	TimeZone  string
 	CreatedAt time.Time
+	Personal  bool // the members have the personal limit
 }
 
 // InsertOrganization stores an organization without members, hostnames and limitations of its own.
 func (s *Store) InsertOrganization(ctx context.Context, n NewOrganization) error {
 	_, err := database.Exec(ctx, s.q, "insert organization", `
-		INSERT INTO identity.organizations (uid, free, name, locale, time_zone, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)`,
-		n.UID, n.Free, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt)
+		INSERT INTO identity.organizations (uid, free, personal, name, locale, time_zone, created_at, updated_at)
+		VALUES ($1, $2, $7, $3, $4, $5, $6, $6)`, n.UID, n.Free, database.Null(n.Name), n.Locale, n.TimeZone, n.CreatedAt, n.Personal)
+	return err
+}
+
+// CountMade counts an organization that a locked person makes.
+// Errors: identity.ErrTooManyOrganizations.
+func (s *Store) CountMade(ctx context.Context, p id.Person, now time.Time) error {
+	return database.Changed(ctx, s.q, "count organization", identity.ErrTooManyOrganizations, `
+		UPDATE identity.persons SET organizations_made = $2::timestamptz || organizations_made[:$4::integer - 1]
+		WHERE uid = $1 AND coalesce(organizations_made[$4] <= $3, true)`,
+		p, now, now.Add(-identity.MadeWithin), identity.MadeOrganizations)
+}
+
+// RaisePersonal ends that the members of an organization have the personal limit.
+func (s *Store) RaisePersonal(ctx context.Context, o id.Organization) error {
+	_, err := database.Exec(ctx, s.q, "raise personal limit",
+		`UPDATE identity.organizations SET personal = false WHERE uid = $1 AND personal`, o)
 	return err
 }
 

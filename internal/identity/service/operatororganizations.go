@@ -102,7 +102,7 @@ func (s *Service) CreateEmptyOrganization(ctx context.Context, by audit.Actor, i
 	var o identity.OrganizationDetails
 	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
 		in.Locale, in.TimeZone = cmp.Or(in.Locale, i18n.Default), cmp.Or(in.TimeZone, "UTC")
-		err := s.insertOrganization(ctx, tx, uid, in)
+		err := s.insertOrganization(ctx, tx, uid, in, false)
 		if err != nil {
 			return err
 		}

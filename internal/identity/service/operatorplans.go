@@ -47,6 +47,11 @@ func (s *Service) SetLimits(ctx context.Context, by audit.Actor, organization st
 		if err := tx.SetLimits(ctx, o.UID, columns); err != nil {
 			return err
 		}
+		if c.TransferVolumeGB.Given || c.StorageVolumeGB.Given {
+			if err := tx.RaisePersonal(ctx, o.UID); err != nil {
+				return err
+			}
+		}
 		if err := tx.NotifyDirectory(ctx); err != nil {
 			return err
 		}

@@ -26,7 +26,7 @@ type NewOrganization struct {
 
 // CreateOrganization creates an organization with the caller as its only member and administrator. The caller leaves
 // the free organization. Every ID token of the caller ends; idToken is the session's new one.
-// Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrLastAdmin of the free organization.
+// Errors: fault.ErrInvalid, identity.ErrStillMember, identity.ErrTooManyOrganizations, identity.ErrLastAdmin of the free organization.
 func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller,
 	in NewOrganization) (o identity.OrganizationDetails, idToken string, err error) {
 	var problems fault.Problems
@@ -48,7 +48,10 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller,
 		if err != nil {
 			return err
 		}
-		if err := s.insertOrganization(ctx, tx, uid, in); err != nil {
+		if err := tx.CountMade(ctx, caller.Person, s.now()); err != nil {
+			return err
+		}
+		if err := s.insertOrganization(ctx, tx, uid, in, true); err != nil {
 			return err
 		}
 		roles := []string{identity.RoleOrganizationAdmin, identity.RoleTransferUse}
@@ -71,13 +74,20 @@ func (s *Service) CreateOrganization(ctx context.Context, caller token.Caller,
 	return o, idToken, err
 }
 
-// insertOrganization stores an organization, whose limitation users is its own. Its other limitations follow the plan.
-func (s *Service) insertOrganization(ctx context.Context, tx *postgres.Store, uid id.Organization, in NewOrganization) error {
-	columns, err := identity.LimitsChange{Users: identity.To(identity.NewOrganizationUsers)}.Columns()
+// insertOrganization stores an organization, whose limitation users is its own, and so are the volumes of one that a person makes. Its
+// other limitations follow the plan.
+func (s *Service) insertOrganization(ctx context.Context, tx *postgres.Store, uid id.Organization, in NewOrganization,
+	personal bool) error {
+	limits := identity.LimitsChange{Users: identity.To(identity.NewOrganizationUsers)}
+	if personal {
+		volume := identity.To(float64(s.settings.UploadVolumeGB))
+		limits.TransferVolumeGB, limits.StorageVolumeGB = volume, volume
+	}
+	columns, err := limits.Columns()
 	if err != nil {
 		return err
 	}
-	n := postgres.NewOrganization{UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, CreatedAt: s.now()}
+	n := postgres.NewOrganization{UID: uid, Name: in.Name, Locale: in.Locale, TimeZone: in.TimeZone, CreatedAt: s.now(), Personal: personal}
 	if err := tx.InsertOrganization(ctx, n); err != nil {
 		return err
 	}

@@ -97,6 +97,7 @@ type Settings struct {
 	Undo              time.Duration   // how long a mailed link undoes a change of an account
 	Invitation        time.Duration   // lifetime of an invitation to an address
 	NewTransfers      ratelimit.Limit // newTransferLimit and newTransferDrainRate of the free organization's plan
+	UploadVolumeGB    int             // monthly volume of a person, and of an organization that a person makes
 	BaseDomain        string          // organizations can choose hostnames below it; empty: none
 	Providers         []oidc.Client   // external providers listed in the client environment; may be empty
 	ProviderRedirect  string          // oidcSettings.redirectUrl: the redirect_uri of every code exchange

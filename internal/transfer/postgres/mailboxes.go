@@ -13,14 +13,14 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// accountColumns are a transfer.Account; $1 is the month, $2 the volume of persons without organization. A statement that finds
+// accountColumns are a transfer.Account; $1 is the month, $2 the personal volume. A statement that finds
 // the person through another table names that table first and then accountJoins: the planner reorders at most eight relations
 // (join_collapse_limit) and would otherwise begin with all persons.
 const (
 	accountColumns = `coalesce(p.name, '') AS owner_name, coalesce(p.email, '') AS owner_email, coalesce(p.locale, '') AS owner_locale,
 	coalesce(p.time_zone, '') AS owner_time_zone, p.roles AS owner_roles, p.organization AS owner_organization,
 	p.created_at AS owner_created_at,
-	coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $2::bigint ELSE -1 END) AS upload_limit,
+	coalesce(p.upload_volume_bytes, CASE WHEN p.personal THEN $2::bigint ELSE -1 END) AS upload_limit,
 	coalesce(pv.held, 0) AS upload_held, coalesce(pv.reserved, 0) AS upload_reserved, coalesce(ov.held, 0) AS organization_held`
 	accountTables = `directory.persons p` + accountJoins
 	accountJoins  = `

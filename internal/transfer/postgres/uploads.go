@@ -49,7 +49,7 @@ func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, cli
 				r.limits_organization, r.request, r.transfer,
 			CASE WHEN r.party IS NOT NULL THEN (SELECT i.mime_types FROM transfer.request_items i WHERE i.uid = o.item AND NOT o.partial)
 				WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
-			coalesce(p.upload_volume_bytes, CASE WHEN p.organization IS NULL THEN $5::bigint ELSE -1 END) AS upload_limit,
+			coalesce(p.upload_volume_bytes, CASE WHEN p.personal THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
 			coalesce(l.storage_volume_bytes, -1) AS storage_limit, coalesce(sv.bytes, 0) AS stored
 		FROM transfer.reservations r

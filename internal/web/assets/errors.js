@@ -77,6 +77,7 @@ export const IdentityCode = Object.freeze({
   TOO_MANY_PASSKEYS: 403055,
   PASSKEY_HOST: 403056,
   JUNIOR: 403058,
+  TOO_MANY_ORGANIZATIONS: 403059,
   KEY_NOT_FOUND: 404002,
   NOTHING_PARKED: 404003,
   TOKEN_NOT_FOUND: 404006,
@@ -225,6 +226,8 @@ const identitySentences = {
   [IdentityCode.INVITATION_ADDRESS]: () => T("The invitation is for an address that is not a confirmed one of yours."),
   [IdentityCode.HOSTNAME_REFUSED]: () => T("The hostname cannot be changed."),
   [IdentityCode.INACTIVE_HOSTNAMES]: () => T("Hostnames that are no longer used can be removed, not added."),
+  [IdentityCode.TOO_MANY_ORGANIZATIONS]: () =>
+    T("You’ve created 3 organizations in the last 30 days. Please wait before you create another one."),
   [IdentityCode.JUNIOR]: () =>
     T("You’ve been an administrator for less than 7 days. An administrator who has been one for longer can do this."),
   [IdentityCode.SELF_REMOVAL]: () => T("To remove yourself, leave the organization."),
