@@ -42,6 +42,10 @@ func TestAttackRowsFillTheDisk(t *testing.T) {
 	attack := func(p *testkit.Person) {
 		for i := range 10 {
 			reserved := p.Post(s.Transfer+"/reservations", nil)
+			if reserved.Status != http.StatusCreated {
+				reserved.WantError(fault.ErrUnavailable)
+				return
+			}
 			for j := range 20 {
 				got := p.Post(s.Transfer+"/reservations/"+reserved.String("uid")+"/objects",
 					map[string]any{"clientId": fmt.Sprint(i, "-", j), "name": strings.Repeat("n", 240) + ".txt", "intendedSize": 0})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -179,23 +180,40 @@ func asksOf(parts []Part) []Ask {
 	return asks
 }
 
-// lately is how often one client network may ask for a token of a common bucket and still count as one that has taken little lately.
-// Above the bucket's limit there is room for these only (Limit.kept). So the network of somebody who has never asked finds room
-// while others keep the bucket full. Refused requests count, too.
-var lately = Limit{Capacity: 3, PerSecond: Every(20 * time.Minute)}
+// A network has taken little lately when it has asked for tokens of a kind of common buckets, whatever their identifiers, littleLately
+// times at most. Above the limit of a bucket there is room for these networks only (Limit.kept). So somebody who has not asked finds
+// room while others keep the bucket full. Refused requests count, too: who keeps asking is soon no such network, and stays so.
+const littleLately = 3
+
+var lately = Limit{Capacity: 60, PerSecond: Every(20 * time.Minute)}
 
 // little counts a request for a token of a common bucket, and reports whether its network has taken little lately.
 func (l *Limiter) little(ctx context.Context, p Part) (bool, error) {
-	if p.Client == "" {
+	network := NetworkOf(p.Client)
+	if !network.IsValid() {
 		return false, nil
 	}
-	asked := Part{Identifier: p.Identifier + " " + p.Client,
-		Bucket: Bucket{Name: p.Bucket.Name + "-lately", Limit: lately, By: ByVisitor, Essential: true}}
-	refused, _, err := l.store.TakeAll(ctx, asksOf(append(asked.around(), asked)))
+	n, err := asked(ctx, l.store, p.Bucket.Name+"-lately:", lately, network)
 	if err != nil {
-		return false, fmt.Errorf("take from bucket %s: %w", asked.Bucket.Name, err)
+		return false, fmt.Errorf("take from bucket %s-lately: %w", p.Bucket.Name, err)
 	}
-	return refused < 0, nil
+	return n <= littleLately, nil
+}
+
+// asked counts a request of a client network and of those around it, and returns how many there were lately, this one among them: of the
+// network that has made most for its size, at most as many as fit in limit.
+func asked(ctx context.Context, store Store, kind string, limit Limit, network netip.Prefix) (int, error) {
+	most := 1
+	for _, n := range chain(network) {
+		times := n.Percent / networkShare
+		wide := limit.times(times)
+		r, err := store.Take(ctx, kind+n.Network.String(), wide)
+		if err != nil || !r.Allowed { // then the smaller ones need no buckets
+			return limit.Capacity, err
+		}
+		most = max(most, (wide.Capacity-r.Remaining+times-1)/times)
+	}
+	return most, nil
 }
 
 func (l *Limiter) count(bucket string) {

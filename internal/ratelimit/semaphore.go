@@ -89,14 +89,8 @@ func (s *Semaphore) rank(ctx context.Context) int64 {
 	case free || !network.IsValid():
 		return 1
 	}
-	most := 1
-	for _, n := range chain(network) {
-		r, _ := s.asked.Take(ctx, n.Network.String(), often)
-		if most = max(most, (often.Capacity-r.Remaining)*networkShare/n.Percent); !r.Allowed {
-			break // no bucket for each address of a prefix that asks so often
-		}
-	}
-	return int64(most)
+	n, _ := asked(ctx, s.asked, "", often, network) // Memory returns no errors
+	return int64(n)
 }
 
 // chain returns the network and those around it, the widest first. The parts are multiples of networkShare.
@@ -113,7 +107,7 @@ func chain(network netip.Prefix) []Wide {
 func (s *Semaphore) Forgive(ctx context.Context) {
 	if network := Network(ClientFrom(ctx)); network.IsValid() {
 		for _, n := range chain(network) {
-			_ = s.asked.Return(ctx, n.Network.String(), often)
+			_ = s.asked.Return(ctx, n.Network.String(), often.times(n.Percent/networkShare))
 		}
 	}
 }
@@ -188,26 +182,32 @@ func (w *waiters) Pop() any {
 	return removed
 }
 
-// ClientCap caps how much of a scarce resource one client may hold, with the widest network around it (Around): otherwise somebody with
-// two networks held everything. Requests over the cap wait, in FIFO order.
-// Work without a client (jobs, commands) is not counted.
-type ClientCap struct {
+// ClientCap caps how much of a scarce resource one client network may hold, and with the widest network around it (Around): otherwise
+// somebody with two networks held everything. Requests over the cap wait, in FIFO order. Work without a client (jobs, commands) is not
+// counted.
+type ClientCap struct{ own, wide networkCap }
+
+// networkCap caps how much a network may hold.
+type networkCap struct {
 	limit int
 
 	mu       sync.Mutex
 	networks map[netip.Prefix]*networkSlots
 }
 
-// networkSlots counts what one client network holds.
+// networkSlots counts what one network holds.
 type networkSlots struct {
 	slots chan struct{} // one element per slot in use
 	users int           // holders and waiters; the entry is removed at zero
 }
 
-// NewClientCap returns the cap for a resource of n units: seven eighths of them, at least one, and all but one of fewer
-// than eight.
+// NewClientCap returns the cap for a resource of n units: three quarters of them for a client network, and seven eighths for the widest
+// around it; at least one, and at most all but one.
 func NewClientCap(n int) *ClientCap {
-	return &ClientCap{limit: max(1, n-max(1, n/8)), networks: map[netip.Prefix]*networkSlots{}}
+	less := func(part int) networkCap {
+		return networkCap{limit: max(1, n-max(1, n/part)), networks: map[netip.Prefix]*networkSlots{}}
+	}
+	return &ClientCap{own: less(4), wide: less(8)}
 }
 
 // Acquire waits until the client of ctx (WithClient) holds less than its cap. The caller must call release exactly once,
@@ -218,36 +218,51 @@ func (c *ClientCap) Acquire(ctx context.Context) (release func(), err error) {
 	if !network.IsValid() {
 		return func() {}, nil
 	}
-	network = chain(network)[0].Network
-	client := c.enter(network)
+	leave, err := c.own.acquire(ctx, network)
+	if err != nil {
+		return nil, err
+	}
+	leaveWide, err := c.wide.acquire(ctx, chain(network)[0].Network)
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func() {
+		leaveWide()
+		leave()
+	}, nil
+}
+
+func (c *networkCap) acquire(ctx context.Context, network netip.Prefix) (release func(), err error) {
+	held := c.enter(network)
 	select {
-	case client.slots <- struct{}{}:
+	case held.slots <- struct{}{}:
 		return func() {
-			<-client.slots
-			c.leave(network, client)
+			<-held.slots
+			c.leave(network, held)
 		}, nil
 	case <-ctx.Done():
-		c.leave(network, client)
+		c.leave(network, held)
 		return nil, context.Cause(ctx)
 	}
 }
 
-func (c *ClientCap) enter(network netip.Prefix) *networkSlots {
+func (c *networkCap) enter(network netip.Prefix) *networkSlots {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	client := c.networks[network]
-	if client == nil {
-		client = &networkSlots{slots: make(chan struct{}, c.limit)}
-		c.networks[network] = client
+	held := c.networks[network]
+	if held == nil {
+		held = &networkSlots{slots: make(chan struct{}, c.limit)}
+		c.networks[network] = held
 	}
-	client.users++
-	return client
+	held.users++
+	return held
 }
 
-func (c *ClientCap) leave(network netip.Prefix, client *networkSlots) {
+func (c *networkCap) leave(network netip.Prefix, held *networkSlots) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if client.users--; client.users == 0 {
+	if held.users--; held.users == 0 {
 		delete(c.networks, network)
 	}
 }

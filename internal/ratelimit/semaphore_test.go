@@ -184,33 +184,45 @@ func TestSemaphoreCancelled(t *testing.T) {
 
 func TestClientCap(t *testing.T) {
 	t.Parallel()
-	for n, limit := range map[int]int{1: 1, 2: 1, 4: 3, 8: 7, 16: 14, 64: 56} {
+	for n, limits := range map[int][2]int{1: {1, 1}, 2: {1, 1}, 4: {3, 3}, 8: {6, 7}, 16: {12, 14}, 64: {48, 56}} {
 		synctest.Test(t, func(t *testing.T) {
 			c := ratelimit.NewClientCap(n)
-			ctx, cancel := context.WithCancel(client(t.Context(), "2001:db8::1"))
+			ctx, cancel := context.WithCancel(t.Context())
+			failed := make(chan error, 2)
+			waits := func(address string) {
+				go func() {
+					_, err := c.Acquire(client(ctx, address))
+					failed <- err
+				}()
+				synctest.Wait()
+				if len(failed) != 0 {
+					t.Errorf("cap of %d: %s holds more than %v", n, address, limits)
+				}
+			}
 			var releases []func()
-			for range limit {
-				releases = append(releases, acquire(t, ctx, c.Acquire))
+			for i := range limits[1] { // as many as one network may have, and then its neighbours
+				address := "2001:db8::1"
+				if i >= limits[0] {
+					address = "2001:db8:0:9::1"
+				}
+				releases = append(releases, acquire(t, client(ctx, address), c.Acquire))
+				if i == limits[0]-1 {
+					waits("2001:db8::ffff") // the same /64
+				}
 			}
-			failed := make(chan error, 1)
-			go func() {
-				_, err := c.Acquire(client(ctx, "2001:db8:0:9::1")) // the same /48
-				failed <- err
-			}()
-			synctest.Wait()
-			if len(failed) != 0 {
-				t.Errorf("cap of %d: a network holds more than %d", n, limit)
-			}
+			waits("2001:db8:0:8::1")                                      // the same /48
 			acquire(t, client(t.Context(), "2001:db8:1::1"), c.Acquire)() // another /48
 			acquire(t, t.Context(), c.Acquire)()                          // work without a client is not counted
 			cancel()
-			if err := <-failed; !errors.Is(err, context.Canceled) {
-				t.Errorf("cap of %d: %v", n, err)
+			for range 2 {
+				if err := <-failed; !errors.Is(err, context.Canceled) {
+					t.Errorf("cap of %d: %v", n, err)
+				}
 			}
 			for _, release := range releases {
 				release()
 			}
-			for range limit { // everything was released
+			for range limits[0] { // everything was released
 				acquire(t, client(t.Context(), "2001:db8::2"), c.Acquire)
 			}
 		})
