@@ -15,7 +15,7 @@ import (
 // networks around it in mind (Around); among equals the first one. Requests of known devices (WithKnownDevice) come before all.
 type Semaphore struct {
 	clients *ClientCap
-	asked   *Memory // by network, the requests that found no free slot
+	asked   *Memory // by network, the requests of late
 
 	mu      sync.Mutex
 	free    int
@@ -30,8 +30,9 @@ type waiter struct {
 	ready        chan struct{}
 }
 
-// often is how many requests of a network are told apart, and how fast they are forgotten.
-var often = Limit{Capacity: 60, PerSecond: Every(time.Minute)}
+// crowd is how many may wait and be served in the order in which they came. Of more the newest is first: the others have waited for so
+// long that they may be gone, and an attacker's requests wait already when somebody else comes.
+const crowd = 8
 
 type knownKey struct{}
 
@@ -75,21 +76,16 @@ func (s *Semaphore) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// rank returns how often the client of ctx, or the networks around it, have found no free slot lately: 1 for the first time, 0 for a
-// known device.
+// rank returns how often the client of ctx, or the networks around it, have asked lately: 1 for the first time, 0 for a known device.
 func (s *Semaphore) rank(ctx context.Context) int64 {
-	s.mu.Lock()
-	free := s.free > 0
-	s.mu.Unlock()
-	known, _ := ctx.Value(knownKey{}).(bool)
-	network := Network(ClientFrom(ctx))
-	switch {
-	case known:
+	if known, _ := ctx.Value(knownKey{}).(bool); known {
 		return 0
-	case free || !network.IsValid():
+	}
+	network := Network(ClientFrom(ctx))
+	if !network.IsValid() {
 		return 1
 	}
-	n, _ := asked(ctx, s.asked, "", often, network) // Memory returns no errors
+	n, _ := asked(ctx, s.asked, "", lately, network) // Memory returns no errors
 	return int64(n)
 }
 
@@ -107,7 +103,7 @@ func chain(network netip.Prefix) []Wide {
 func (s *Semaphore) Forgive(ctx context.Context) {
 	if network := Network(ClientFrom(ctx)); network.IsValid() {
 		for _, n := range chain(network) {
-			_ = s.asked.Return(ctx, n.Network.String(), often.times(n.Percent/networkShare))
+			_ = s.asked.Return(ctx, n.Network.String(), lately.times(n.Percent/networkShare))
 		}
 	}
 }
@@ -117,6 +113,9 @@ func (s *Semaphore) enter(rank int64) *waiter {
 	defer s.mu.Unlock()
 	s.next++
 	w := &waiter{rank: rank, number: s.next, ready: make(chan struct{})}
+	if len(s.waiting) >= crowd {
+		w.number = -s.next
+	}
 	heap.Push(&s.waiting, w)
 	s.serve()
 	return w
