@@ -16,7 +16,7 @@ start_cell() { # start_cell NAME PORT URL ADDRESS PERSON LINK: starts a cell wit
   export CONSIGN_TRUSTED_PROXIES=127.0.0.1 CONSIGN_REQUIRE_HTTPS=off
   public_url=$3 start_server "$work/$1" "$2" "$(free_port)"
   inside "$1" "$3" person create --name "$5" "$4" >"$work/person"
-  password=$(sed -n 's/^password: *//p' "$work/person")
+  password=$(first_password "http://localhost:$2/id/v3" <"$work/person")
   inside "$1" "$3" mailbox create "$4" "$6" >/dev/null
 }
 inside() { # inside NAME URL COMMAND…: an operator's command in a cell

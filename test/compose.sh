@@ -144,7 +144,7 @@ for want in "{{.Config.User}}=10001:10001" "{{.HostConfig.ReadonlyRootfs}}=true"
 done
 
 step "Upload and download through Caddy; the replica is killed during the upload"
-password=$(consign person create --name Ann ann@example.com | sed -n 's/.*password: *//p')
+password=$(consign person create --name Ann ann@example.com | first_password "$url/id/v3")
 consign mailbox create ann@example.com demo
 access=$(sign_in "$url/id/v3" ann@example.com "$password")
 head -c 50000000 /dev/urandom >"$work/sent"

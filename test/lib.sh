@@ -162,6 +162,17 @@ sign_in() { # sign_in IDENTITY_API EMAIL PASSWORD: prints an access token
   call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token
 }
 
+first_password() { # first_password IDENTITY_API: reads the answer of consign person create, sets a password by its link and prints it
+  local key id_token access uid password="a first password of tests"
+  key=$(sed -n 's|^link: .*/reset/||p')
+  id_token=$(call POST "$1/auth/reset/$key" | member token)
+  access=$(call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token)
+  uid=$(call GET "$1/profile/authenticators" -H "Authorization: Bearer $access" | member uid)
+  call PUT "$1/profile/authenticators/$uid" -H "Authorization: Bearer $access" -H 'Content-Type: application/json' \
+    -d "{\"pubKey\":\"$password\"}" >/dev/null
+  echo "$password"
+}
+
 member() { # member NAME <<<JSON: prints the first string, number, boolean or null with that name
   grep -oE "\"$1\":(\"[^\"]*\"|[0-9.]+|true|false|null)" | head -n 1 | sed -E 's/^"[^"]*"://; s/^"//; s/"$//'
 }

@@ -79,7 +79,7 @@ admin=$(free_port)
 start_server "$old" "$port" "$admin" --demo
 owner=$(sed -n 's/^email: *//p' "$old/demo.txt") password=$(sed -n 's/^password: *//p' "$old/demo.txt")
 beside() { CONSIGN_DATA_DIR="$old" CONSIGN_PUBLIC_URL="$url" consign "$@"; }
-ann=$(beside person create --name "Ann Archer" ann@example.com | sed -n 's/^password: //p')
+ann=$(beside person create --name "Ann Archer" ann@example.com | first_password "$identity")
 size=0
 for name in empty.txt small.bin middle.bin large.bin; do
   head -c $size /dev/urandom >"$work/files/$name"

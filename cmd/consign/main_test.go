@@ -233,7 +233,7 @@ func TestPersonAndMailbox(t *testing.T) {
 		}
 	}
 	out := do("person", "create", "--name", "Ann", "--locale", "de_DE", "--time-zone", "Europe/Berlin", "Ann@Example.com")
-	match := regexp.MustCompile(`^uid: ([0-9a-f-]{36})\npassword: \S{20,}\n$`).FindStringSubmatch(out)
+	match := regexp.MustCompile(`^uid: ([0-9a-f-]{36})\nlink: http://localhost:\d+/reset/\S{20,}\n$`).FindStringSubmatch(out)
 	if match == nil {
 		t.Fatalf("created: %q", out)
 	}

@@ -51,7 +51,8 @@ func person(ctx context.Context, env environment, args []string) error {
 	})
 }
 
-// createPerson creates a person and prints a generated password. A password argument would end up in the shell's history.
+// createPerson creates a person and prints a link that sets the password, or with --unverified no link: such a person sets none before
+// consign person verify. A password as an argument would end up in the shell's history.
 func createPerson(ctx context.Context, env environment, args []string) error {
 	f := flags("person create")
 	name := f.String("name", "", "")
@@ -63,14 +64,21 @@ func createPerson(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		password := rand.Text()
-		p, err := a.Identity.CreatePerson(ctx, env.actor(), service.NewAccount{
-			Address: words[0], Password: password, Name: *name, Locale: *locale, TimeZone: *zone,
-		}, !*unverified)
+		account := service.NewAccount{Address: words[0], Name: *name, Locale: *locale, TimeZone: *zone}
+		if *unverified {
+			account.Password = rand.Text()
+			p, err := a.Identity.CreatePerson(ctx, env.actor(), account, false)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(env.stdout, "uid: %s\n", p.UID)
+			return err
+		}
+		p, link, err := a.Identity.CreateWithLink(ctx, env.actor(), account)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(env.stdout, "uid: %s\npassword: %s\n", p.UID, password)
+		_, err = fmt.Fprintf(env.stdout, "uid: %s\nlink: %s\n", p.UID, link)
 		return err
 	})
 }

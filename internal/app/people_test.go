@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -211,6 +213,30 @@ func TestOperatorExportsPerson(t *testing.T) {
 	if err != nil || len(entries) != 2 || entries[0].Details["why"] != "request for access" || entries[0].Target.String() != uid {
 		t.Errorf("the audit has %+v (%v)", entries, err)
 	}
+}
+
+// TestCreatedPersonGetsALink: consign person create makes a link that sets the password, once and for an hour, and no password.
+func TestCreatedPersonGetsALink(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	create := func(address string) (path string) {
+		t.Helper()
+		_, link, err := s.App.Identity.CreateWithLink(t.Context(), testkit.Command, service.NewAccount{Address: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, key, found := strings.Cut(link, "/reset/")
+		if !found {
+			t.Fatalf("the link is %s", link)
+		}
+		return s.Identity + "/auth/reset/" + key
+	}
+	ann, late := create("ann@example.com"), create("late@example.com")
+	session := s.Stranger().Post(ann, nil).Want(http.StatusOK).String("token")
+	s.Stranger().As(session).Post(s.Identity+"/auth/access", nil).Want(http.StatusOK)
+	s.Stranger().Post(ann, nil).WantError(identity.ErrKeyNotFound)
+	s.Clock.Advance(time.Hour)
+	s.Stranger().Post(late, nil).WantError(identity.ErrKeyNotFound)
 }
 
 // TestOperatorRegistersPerson: an operator registers a person, who sets the password with the link of a mail and signs in.

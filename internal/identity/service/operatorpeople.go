@@ -124,6 +124,28 @@ func (s *Service) InvitePerson(ctx context.Context, by audit.Actor, a NewAccount
 	return p.UID, s.reset(ctx, by, p.Emails[0].Address, false)
 }
 
+// CreateWithLink registers a person with a verified address, like CreatePerson, and returns a link that sets the password.
+// Errors: fault.ErrInvalid, identity.ErrAddressInUse.
+func (s *Service) CreateWithLink(ctx context.Context, by audit.Actor, a NewAccount) (p identity.Person, link string, err error) {
+	a.Password = rand.Text()
+	if p, err = s.CreatePerson(ctx, by, a, true); err != nil {
+		return p, "", err
+	}
+	address := p.Emails[0].Address
+	to, err := s.store.Resettable(ctx, address, s.now())
+	if err != nil {
+		return p, "", err
+	}
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := tx.LockPerson(ctx, p.UID); err != nil {
+			return err
+		}
+		link, _, err = s.resetLink(ctx, tx, by, to, address)
+		return err
+	})
+	return p, link, err
+}
+
 // ShowPerson returns a person's profile.
 // Errors: identity.ErrPersonNotFound.
 func (s *Service) ShowPerson(ctx context.Context, reference string) (identity.Person, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/hosts"
@@ -83,22 +84,32 @@ func (s *Service) reset(ctx context.Context, by audit.Actor, address string, unl
 // mailReset queues a mail with a new reset key to a verified address. The person is locked.
 // Errors: identity.ErrResetRefused when the person no longer has the address.
 func (s *Service) mailReset(ctx context.Context, tx *postgres.Store, by audit.Actor, to postgres.Resettable, address string) error {
-	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
-	if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
+	link, expires, err := s.resetLink(ctx, tx, by, to, address)
+	if err != nil {
 		return err
 	}
 	data := map[string]any{"expiresAt": expires}
 	if c := by.Client; c.Address.IsValid() {
 		data["clientAddress"] = c.Address.String()
 	}
-	if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
+	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		To: address, ToName: to.Name, Locale: to.Locale, TimeZone: to.TimeZone, Template: mail.ResetPassword,
-		Reference: to.Person.String(), Data: data, GiveUpAt: expires,
-		Secret: map[string]string{"link": s.notices.Link(to.Host, "/reset/"+key)},
-	}); err != nil {
-		return err
+		Reference: to.Person.String(), Data: data, GiveUpAt: expires, Secret: map[string]string{"link": link},
+	})
+	return err
+}
+
+// resetLink returns a link with a new reset key of a verified address, and when it expires. The person is locked.
+// Errors: identity.ErrResetRefused when the person no longer has the address.
+func (s *Service) resetLink(ctx context.Context, tx *postgres.Store, by audit.Actor, to postgres.Resettable,
+	address string) (link string, expires time.Time, err error) {
+	key, expires := seal.NewKey(), s.now().Add(s.settings.ResetKey)
+	if err := tx.InsertResetKey(ctx, to.Person, address, seal.Hash(key), expires); err != nil {
+		return "", expires, err
 	}
-	return s.record(ctx, tx, audit.Entry{Actor: by, Action: "password.reset-request", Object: to.Person.String(), Target: to.Person})
+	return s.notices.Link(to.Host, "/reset/"+key), expires, s.record(ctx, tx, audit.Entry{
+		Actor: by, Action: "password.reset-request", Object: to.Person.String(), Target: to.Person,
+	})
 }
 
 // ResetPassword consumes a reset key. It ends every session of the person and returns the ID token of a new one, in
