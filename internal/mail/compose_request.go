@@ -68,7 +68,7 @@ func requestComplete(c *composer) {
 }
 
 func requestLink(c *composer) {
-	c.out.Subject = c.F("Your link for “%s”", c.data.line("title"))
+	c.out.Subject = c.F("Your link for “%s”", c.data.line("owner"))
 	c.say(c.F("With this link you hand in documents for %s.", c.data.line("owner")))
 	c.asked()
 	c.mine()

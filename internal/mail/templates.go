@@ -108,7 +108,8 @@ const (
 	TransferExtended = "transfer-extended"
 	// AccessCode carries the code that opens a protected transfer: sender, [senderUnverified], expiresAt; secret code.
 	AccessCode = "access-code"
-	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox, expiresAt; secret code.
+	// SenderCode carries the code that verifies the address of a mailbox's uploader: mailbox (its address: who has not
+	// asked for a mail gets no names), expiresAt; secret code.
 	SenderCode = "sender-code"
 	// DeliveryFailed reports to the sender that a recipient could not be reached: recipient, [subject], at, [answer], [inbox].
 	DeliveryFailed = "delivery-failed"
@@ -123,7 +124,7 @@ const (
 	// RequestComplete tells a party, or with ofOwner the owner, that everything is accepted: owner, party, title, [ofOwner], [attach: carries
 	// the signed receipt], [verify]; secret link, for the owner inbox.
 	RequestComplete = "request-complete"
-	// RequestLink brings the own link to somebody who asked for it at a public one: owner, title, [due], [refuses]; secret link.
+	// RequestLink brings the own link to somebody who asked for it at a public one: owner (an address), [due], [refuses]; secret link.
 	RequestLink = "request-link"
 	// VanityLinkCleared reports to the owner that the mailbox lost its vanity link on a change of host: vanityLink, host;
 	// [link] to the mailbox page.

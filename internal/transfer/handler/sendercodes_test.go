@@ -44,6 +44,25 @@ func wrongCode(right string) string {
 	return "000000"
 }
 
+// TestAttackCodeAsPostcard: the mail with a code, which anybody can have sent to any address, has no name that somebody has chosen.
+func TestAttackCodeAsPostcard(t *testing.T) {
+	t.Parallel()
+	s, ann := careful(t)
+	const lure = "Your account is locked! Verify at evil.example"
+	ann.Put(s.Identity+"/profile", object{"name": lure}).Want(http.StatusOK)
+	ann.Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "verifySender": true, "name": lure}).Want(http.StatusOK)
+	s.Clock.Advance(time.Second)
+	d := reserveAs(s.Stranger(), "victim@example.org")
+	d.Post(d.path+"/code", nil).Want(http.StatusNoContent)
+	m := s.Mail.Wait(t, "victim@example.org", "Your confirmation code", 1)
+	if all := fmt.Sprintf("%+v", m); strings.Contains(all, "locked") || strings.Contains(all, "evil") {
+		t.Errorf("the mail has texts of a stranger: %s", all)
+	}
+	if !strings.Contains(m.Text, "ann@example.com") {
+		t.Errorf("the mail does not say for which mailbox: %s", m.Text)
+	}
+}
+
 // TestAttackUploadsInAForeignName: a mailbox that requires verified senders accepts nothing under an address that the uploader has not
 // verified: not with another's code, nor with a code for a former address.
 func TestAttackUploadsInAForeignName(t *testing.T) {

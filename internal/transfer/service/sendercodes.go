@@ -55,7 +55,7 @@ func (s *Service) SendSenderCode(ctx context.Context, caller token.Caller, uid i
 		}
 		_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 			Host: r.Facts.Host, To: r.AnonEmail, Locale: r.Locale, TimeZone: r.Facts.TimeZone, Template: mail.SenderCode, GiveUpAt: expires,
-			Data: map[string]any{"mailbox": mailboxName(r.Recipients[0]), "expiresAt": expires}, Secret: map[string]string{"code": code},
+			Data: map[string]any{"mailbox": r.Recipients[0].Email, "expiresAt": expires}, Secret: map[string]string{"code": code},
 		})
 		return err
 	})

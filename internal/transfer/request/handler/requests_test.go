@@ -5,6 +5,7 @@ package handler_test
 import (
 	"archive/zip"
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -191,6 +192,26 @@ func TestRequestChanges(t *testing.T) {
 	s.Stranger().Get(bob.link).WantError(transfer.ErrNotFound)
 	if list, _ := ann.Get(s.Transfer + "/transfers").Want(http.StatusOK).Value("transfers").([]any); len(list) != 1 {
 		t.Error("what was handed in is gone with the request")
+	}
+}
+
+// TestAttackRequestAsPostcard: the mail to an address that somebody typed at a public link has neither the texts of the request's owner nor
+// the name that was typed.
+func TestAttackRequestAsPostcard(t *testing.T) {
+	t.Parallel()
+	s, ann := newOffice(t)
+	const lure = "Your account is locked! Verify at evil.example"
+	ann.Put(s.Identity+"/profile", map[string]any{"name": lure + " A"}).Want(http.StatusOK)
+	made := ann.ask(map[string]any{"publicLink": true, "title": lure, "items": []any{map[string]any{"name": lure}}})
+	link := made.String("link")
+	s.Stranger().Post(s.Transfer+"/public/requests/"+link[strings.LastIndex(link, "/")+1:]+"/parties",
+		map[string]any{"email": "victim@example.org", "name": lure + " B"}).Want(http.StatusNoContent)
+	m := s.Mail.Wait(t, "victim@example.org", "Your link", 1)
+	if all := fmt.Sprintf("%+v", m); strings.Contains(all, "locked") || strings.Contains(all, "evil") {
+		t.Errorf("the mail has texts of strangers: %s", all)
+	}
+	if !strings.Contains(m.Text, "ann@example.com") {
+		t.Errorf("the mail does not say for whom: %s", m.Text)
 	}
 }
 

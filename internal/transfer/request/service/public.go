@@ -317,7 +317,11 @@ func (s *Service) Join(ctx context.Context, caller token.Caller, key, client str
 		if err != nil {
 			return err
 		}
-		_, err = s.Mailer.Queue(ctx, tx.Tx(), s.requestMail(mail.RequestLink, r, o.owner, p, nil))
+		m := s.requestMail(mail.RequestLink, r, o.owner, p, nil)
+		m.Data["owner"] = o.owner.Email // whoever types an address does not send it the texts of somebody
+		m.ReplyToName, m.ToName = "", ""
+		delete(m.Data, "title")
+		_, err = s.Mailer.Queue(ctx, tx.Tx(), m)
 		return err
 	})
 }
