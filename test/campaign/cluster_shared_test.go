@@ -24,7 +24,8 @@ import (
 
 // TestClusterShares checks that three replicas share files, events, sessions, jobs and signing keys.
 func TestClusterShares(t *testing.T) {
-	c := newCluster(t, "CONSIGN_RATE_LIMIT=off", "CONSIGN_SIGNING_KEY_LIFETIME=1h")
+	c := newCluster(t, "CONSIGN_RATE_LIMIT=off", "CONSIGN_SIGNING_KEY_LIFETIME=1h", "CONSIGN_STRANGER_MAILS_PER_DAY=1000",
+		"CONSIGN_STRANGER_SHARE=100")
 	for _, step := range []struct {
 		name string
 		run  func(t *testing.T, c *cluster)
