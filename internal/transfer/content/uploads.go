@@ -141,7 +141,11 @@ func (s *Service) write(ctx context.Context, to Target, in Write) (State, error)
 // nothing to write.
 func (s *Service) beginWrite(ctx context.Context, to Target, in Write) (u postgres.Upload, g grant, err error) {
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if u, err = tx.LockUpload(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
+		lock := tx.LockUpload
+		if in.Number > 0 {
+			lock = tx.LockPart
+		}
+		if u, err = lock(ctx, to.Reservation, to.ClientID, to.Scope); err != nil {
 			return err
 		}
 		if err := to.Authorize(u.Creator); err != nil {

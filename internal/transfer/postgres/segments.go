@@ -73,12 +73,6 @@ func segmentsHeld(object string) string {
 	return `(SELECT coalesce(sum(s.held), 0)::bigint FROM transfer.segments s WHERE s.object = ` + object + `.uid)`
 }
 
-// LockObject locks an object for one whose segment becomes complete: of the last two segments, the second sees the first.
-func (s *Store) LockObject(ctx context.Context, o id.Object) error {
-	_, err := database.Exec(ctx, s.q, "lock object", `SELECT FROM transfer.objects WHERE uid = $1 FOR NO KEY UPDATE`, o)
-	return err
-}
-
 // AllHeld reports whether the segments of an object hold all of its bytes.
 func (s *Store) AllHeld(ctx context.Context, o id.Object) (bool, error) {
 	return database.Scalar[bool](ctx, s.q, "sum segments", transfer.ErrNotFound,

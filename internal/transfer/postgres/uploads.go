@@ -31,6 +31,13 @@ func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID strin
 	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2`, `FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc)
 }
 
+// LockPart is LockUpload for a request that writes one of an object's parts. It shares the object's lock with the requests of other parts,
+// which would else wait for each other's commits.
+// Errors: transfer.ErrNotFound.
+func (s *Store) LockPart(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
+	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2`, `FOR SHARE OF r FOR KEY SHARE OF o`, r, clientID, sc)
+}
+
 // LockSealing locks an object, and not its reservation: the expiry passes over locked reservations.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockSealing(ctx context.Context, o id.Object, sc Scope) (Upload, error) {

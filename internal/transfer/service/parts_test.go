@@ -10,6 +10,7 @@ import (
 	"io"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
@@ -144,6 +145,25 @@ func TestPartsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+	w.wantJoined(c, r, data)
+}
+
+// TestPartsDoNotWaitForEachOther: a part is begun and ended while another transaction updates its object, as those of Seal do, or commits.
+func TestPartsDoNotWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	w, c, r := newReservation(t)
+	data := random(3 * mib)
+	w.plan(c, r, data)
+	release := w.hold(`SELECT FROM transfer.objects WHERE client_id = 'a' FOR NO KEY UPDATE`)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	for n := range 2 {
+		if _, err := w.Upload(ctx, c, r, "a", inParts(n+1, piece(data, n+1))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release()
+	mustUpload(w, c, r, "a", inParts(3, piece(data, 3)))
 	w.wantJoined(c, r, data)
 }
 
