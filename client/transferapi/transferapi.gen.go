@@ -242,6 +242,16 @@ const (
 	StatementRevoked    Statement = "revoked"
 )
 
+// Defines values for GetPartyReceiptParamsOf.
+const (
+	GetPartyReceiptParamsOfDelivered  GetPartyReceiptParamsOf = "delivered"
+	GetPartyReceiptParamsOfDownloaded GetPartyReceiptParamsOf = "downloaded"
+	GetPartyReceiptParamsOfErased     GetPartyReceiptParamsOf = "erased"
+	GetPartyReceiptParamsOfExpired    GetPartyReceiptParamsOf = "expired"
+	GetPartyReceiptParamsOfOpened     GetPartyReceiptParamsOf = "opened"
+	GetPartyReceiptParamsOfRevoked    GetPartyReceiptParamsOf = "revoked"
+)
+
 // Defines values for GetLinkedReceiptParamsOf.
 const (
 	GetLinkedReceiptParamsOfDelivered  GetLinkedReceiptParamsOf = "delivered"
@@ -2031,6 +2041,15 @@ type GetMailboxPictureParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// GetPartyReceiptParams defines parameters for GetPartyReceipt.
+type GetPartyReceiptParams struct {
+	// Of The statement. The default is the receipt of the delivery; the others are about later events
+	Of *GetPartyReceiptParamsOf `form:"of,omitempty" json:"of,omitempty"`
+}
+
+// GetPartyReceiptParamsOf defines parameters for GetPartyReceipt.
+type GetPartyReceiptParamsOf string
+
 // DownloadLinkedArchiveParams defines parameters for DownloadLinkedArchive.
 type DownloadLinkedArchiveParams struct {
 	// Objects Uids of up to 200 objects, separated by commas: the zip has only these, under the names that they have in the whole zip, and counts as a download of these
@@ -2927,6 +2946,13 @@ func (c *Client) HandIn(ctx context.Context, key RequestKey, body HandInJSONRequ
 func (c *Client) JoinRequest(ctx context.Context, key RequestKey, body JoinRequestJSONRequestBody, editors ...Editor) error {
 	_, err := call.Do[call.None](ctx, c.call, http.MethodPost, call.Path("/public/requests/{key}/parties", key), nil, call.JSON(body), editors)
 	return err
+}
+
+// GetPartyReceipt: Receipt of what a party has handed in last
+//
+//	GET /public/requests/{key}/receipt
+func (c *Client) GetPartyReceipt(ctx context.Context, key RequestKey, params *GetPartyReceiptParams, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/requests/{key}/receipt", key), params, call.Body{}, editors)
 }
 
 // GetPublicTransfer: The transfer of a link

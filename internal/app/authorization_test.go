@@ -70,6 +70,7 @@ var authorization = map[string][]string{
 		"OPTIONS /transfer/v2/reservations/{uid}/tus", "OPTIONS /transfer/v2/reservations/{uid}/objects/{clientId}/tus",
 		"GET /transfer/v2/public/transfers/{key}/extension", "POST /transfer/v2/public/transfers/{key}/extension",
 		"GET /transfer/v2/public/requests/{key}", "POST /transfer/v2/public/requests/{key}", "POST /transfer/v2/public/requests/{key}/handin",
+		"GET /transfer/v2/public/requests/{key}/receipt",
 		"POST /transfer/v2/public/requests/{key}/parties",
 	},
 	"id signup idcookie": {"POST /id/v3/auth/access", "POST /id/v3/auth/upgrade", "POST /id/v3/auth/logout"},

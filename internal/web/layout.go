@@ -12,7 +12,7 @@ func (v view) layout() g.Node {
 	return h.Doctype(h.HTML(h.Lang(v.Lang), h.Data("locale", v.Locale), h.Data("now", v.Now), h.Data("product", v.Product),
 		h.Data("identity", v.Identity), h.Data("transfer", v.Transfer), h.Data("password-minimum", v.PasswordMinimum),
 		v.head(),
-		h.Body(h.Class("page-"+strings.ReplaceAll(v.Script, "/", "-")),
+		h.Body(h.Class(v.classes()),
 			h.A(h.Class("skip"), h.Href("#main"), g.Text(v.T("Skip to the content"))),
 			h.Header(h.Class("top"),
 				h.A(h.Class("brand"), h.Href("/"), mark(), h.Span(g.Text(v.Product))),
@@ -32,6 +32,15 @@ func (v view) layout() g.Node {
 			g.Map(v.OwnStyles, func(path string) g.Node { return h.Link(h.Rel("stylesheet"), h.Href(v.Assets+path)) }),
 			h.Script(h.Type("application/json"), h.ID("translations"), g.Raw(v.Translations))),
 	))
+}
+
+// classes returns the classes of the body.
+func (v view) classes() string {
+	own := "page-" + strings.ReplaceAll(v.Script, "/", "-")
+	if v.House {
+		own += " in-house"
+	}
+	return own
 }
 
 func (v view) head() g.Node {

@@ -20,6 +20,7 @@ type entry struct {
 	pattern string
 	script  string   // name of its module, without .js
 	styles  []string // paths of its own stylesheets below assets
+	house   bool     // a panel before a backdrop: what strangers see
 	title   func(p i18n.Printer) string
 	lead    func(p i18n.Printer) string          // says what the page, or the link to it, is for
 	body    func(p i18n.Printer) (g.Node, error) // content rendered by the server; nil: none
@@ -66,12 +67,12 @@ var publicEntries = []entry{
 	{pattern: "/invitation/{key}", script: "invitation",
 		title: func(p i18n.Printer) string { return p.T("Join an organization") },
 		lead:  func(p i18n.Printer) string { return p.T("This link accepts an invitation to an organization.") }},
-	{pattern: "/m/{key}", script: "mailboxpage",
+	{pattern: "/m/{key}", script: "mailboxpage", house: true,
 		title: func(p i18n.Printer) string { return p.T("Send files to a mailbox") },
 		lead: func(p i18n.Printer) string {
 			return p.T("Send files of any size through this link. You don’t need an account.")
 		}},
-	{pattern: "/q/{key}", script: "requested", styles: []string{"requests.css"},
+	{pattern: "/q/{key}", script: "requested", house: true, styles: []string{"requests.css"},
 		title: func(p i18n.Printer) string { return p.T("Hand in documents") },
 		lead: func(p i18n.Printer) string {
 			return p.T("Someone asks you for documents through this link. You don’t need an account.")
@@ -96,6 +97,9 @@ var publicEntries = []entry{
 		title: func(p i18n.Printer) string { return p.T("Inbox") },
 		lead:  func(p i18n.Printer) string { return p.T("Files that others have sent you.") }},
 	requestsPage("/requests"), requestsPage("/requests/{uid}"),
+	{pattern: "/requests/new", script: "newrequest", styles: []string{"requests.css"},
+		title: func(p i18n.Printer) string { return p.T("New request") },
+		lead:  func(p i18n.Printer) string { return p.T("Ask people for documents.") }},
 	{pattern: "/send", script: "send",
 		title: func(p i18n.Printer) string { return p.T("Send files") },
 		lead:  func(p i18n.Printer) string { return p.T("Send files to others, or make a link.") }},
@@ -161,6 +165,7 @@ type view struct {
 	Style        string   // rules of the first paint
 	OwnStyles    []string // paths of the page's own stylesheets
 	Script       string
+	House        bool
 	Waits        bool     // the script renders the content; show a loading notice until then
 	Modules      []string // imports of the script, for modulepreload
 	Translations string   // JSON of the script's sentences: msgid to its translation, or to the list of plural forms
@@ -196,7 +201,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]),
 		Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, Waits: e.body == nil, Modules: own.modules,
+		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, House: e.house, Waits: e.body == nil, Modules: own.modules,
 		Translations: string(encoded),
 		Product:      o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),

@@ -1,5 +1,6 @@
 // Requests for documents: what a party does on a phone and goes on with on a laptop, by the link in the mail.
 
+import fs from "node:fs";
 import { access, api, equal, file, mail, page, person, picture, signedIn, test, visitor } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
@@ -96,6 +97,56 @@ export async function requestTests() {
     await q.waitForFunction(() => !document.querySelector("dialog"));
   });
 
+  await test("requests: a new one from a pasted list, presets and a table, saved as a template and used again", async () => {
+    const ann = await person("Ann"), stamp = Date.now(), token = await access(ann);
+    const p = await page(await signedIn(ann), "/requests");
+    await p.getByRole("link", { name: "New request" }).first().click();
+    await p.locator("[data-item]").waitFor();
+    await p.getByLabel("What is it about?").fill("Statement 2026");
+    await p.evaluate(() => {
+      const data = new DataTransfer();
+      data.setData("text", "- Letter\n2. Insurance\n\n\u2022 Contract");
+      const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+      document.querySelector("[data-item]")?.dispatchEvent(event);
+    });
+    const items = () => p.locator("[data-item]").evaluateAll((all) => all.map((i) => i.value).filter(Boolean));
+    equal(await items(), ["Letter", "Insurance", "Contract"], "items of a pasted list");
+    await p.getByRole("button", { name: "+ Identity card, both sides" }).click();
+    await p.getByRole("button", { name: "Remove Insurance" }).click();
+    await p.locator("[data-item]").nth(1).focus();
+    await p.getByLabel("Note about Contract").fill("Signed, please.");
+    await p.getByLabel("required").nth(1).uncheck();
+    await p.getByLabel("Due date").fill(new Date(Date.now() + 3 * 864e5).toISOString().slice(0, 16));
+    await p.setInputFiles("[data-test=people]", { name: "people.csv", mimeType: "text/csv",
+      buffer: Buffer.from(`name;mail\nBob Builder;bob${stamp}@example.org\nnobody;nowhere\n`) });
+    await p.getByText("This is not an email address: nobody;nowhere").waitFor();
+    equal(await p.getByRole("button", { name: "Ask 1 person" }).isDisabled(), true, "asks nobody while an address is wrong");
+    await p.getByRole("textbox", { name: "People" }).fill(`Bob Builder;bob${stamp}@example.org\nCarol <carol${stamp}@example.org>, dan${stamp}@example.org`);
+    const look = p.locator(".look");
+    equal([await look.locator(".kicker").first().textContent(), await look.locator("[data-test=item]").count(),
+      (await look.locator("[data-test=tally]").textContent()).trim()],
+      ["What Bob Builder will see", 4, "0 of 4"], "the page of the people");
+    await judge(p, "a new request");
+    await p.getByRole("button", { name: "Save as a template" }).click();
+    await p.waitForURL(/state=template/);
+    await p.getByRole("link", { name: /Statement 2026/ }).click();
+    await p.locator("[data-item]").first().waitFor();
+    equal(await items(), ["Letter", "Contract", "Identity card, front", "Identity card, back"], "items of the template");
+    await p.getByRole("textbox", { name: "People" }).fill(`Bob Builder;bob${stamp}@example.org\nCarol <carol${stamp}@example.org>, dan${stamp}@example.org`);
+    await p.getByRole("button", { name: "Ask 3 people" }).click();
+    await p.locator(".matrix").waitFor();
+    equal(await p.locator(".matrix tbody th .name").allTextContents().then((all) => all.map((one) => one.replace(/\s+/g, " ").trim())),
+      [`Bob Builder bob${stamp}@example.org`, `Carol carol${stamp}@example.org`, `dan${stamp}@example.org`], "asked");
+    await mail(`dan${stamp}@example.org`, "Identity card, front");
+    const { body: { requests: [made] } } = await api("GET", "/transfer/v2/requests", { token });
+    equal([made.partyCount, made.itemCount], [3, 4], "the request");
+    await p.setViewportSize({ width: 360, height: 740 });
+    await judge(p, "a request at 360 pixels");
+    await p.goto(new URL("/requests/new", p.url()).href);
+    await p.locator("[data-item]").waitFor();
+    await judge(p, "a new request at 360 pixels");
+  });
+
   await test("requests: begun on a phone, handed in from a laptop, one item returned, complete", async () => {
     const ann = await person("Ann"), email = `bob${Date.now()}@example.org`;
     const items = [{ name: "Identity card" }, { name: "Lease" }, { name: "Letter", required: false }];
@@ -123,6 +174,9 @@ export async function requestTests() {
     await decide(1, { state: "accepted" });
     const again = await page(await visitor(phone), where);
     await again.getByText("The back is missing.").waitFor();
+    const [saved] = await Promise.all([again.waitForEvent("download"), again.getByRole("button", { name: "Signed receipt" }).click()]);
+    equal(fs.readFileSync(await saved.path(), "utf8").includes("lease.pdf"), true, "the receipt at a later visit on another device");
+    await judge(again, "what a party is asked for");
     await choose(again, 0, [file("both.pdf", 30_000)]);
     await again.locator("[data-test=handin]").click();
     await again.locator("[data-test=handed]").waitFor();

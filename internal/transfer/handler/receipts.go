@@ -53,6 +53,14 @@ func (h *Handler) getLinkedReceipt(w http.ResponseWriter, r *http.Request) error
 	})
 }
 
+// getPartyReceipt handles GET /public/requests/{key}/receipt.
+func (h *Handler) getPartyReceipt(w http.ResponseWriter, r *http.Request) error {
+	key := httpapi.Param(r, "key")
+	return h.receipt(w, r, func(kind string) (service.ReceiptFile, error) {
+		return h.service.PartyReceipt(r.Context(), caller(r), key, kind)
+	})
+}
+
 // receipt answers with the statement that the query names, or with 202 until it is signed.
 func (h *Handler) receipt(w http.ResponseWriter, r *http.Request, find func(kind string) (service.ReceiptFile, error)) error {
 	kind := transfer.StatedDelivered

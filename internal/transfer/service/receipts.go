@@ -139,6 +139,16 @@ func (s *Service) LinkedReceipt(ctx context.Context, caller token.Caller, key, k
 	return s.receipt(ctx, t.UID, kind, id.Person{})
 }
 
+// PartyReceipt is Receipt of what the holder of a party's link has handed in last.
+// Errors: transfer.ErrNotFound, translog.ErrPending.
+func (s *Service) PartyReceipt(ctx context.Context, caller token.Caller, key, kind string) (ReceiptFile, error) {
+	uid, err := s.requests.LastHandIn(ctx, caller, key)
+	if err != nil {
+		return ReceiptFile{}, err
+	}
+	return s.receipt(ctx, uid, kind, id.Person{})
+}
+
 // receipt returns a stored statement with its proof.
 // Errors: transfer.ErrNotFound, translog.ErrPending.
 func (s *Service) receipt(ctx context.Context, uid id.Transfer, kind string, reader id.Person) (ReceiptFile, error) {

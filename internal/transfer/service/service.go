@@ -107,6 +107,9 @@ type Requests interface {
 	// HandIn hands in what a party's reservation has, and says when that was received.
 	// Errors: transfer.ErrNotFound, transfer.ErrRequestClosed, transfer.ErrLate, transfer.ErrUnconfirmable.
 	HandIn(ctx context.Context, tx *postgres.Store, r transfer.Reservation) (request.HandIn, error)
+	// LastHandIn returns the transfer that the holder of a party's link has handed in last.
+	// Errors: transfer.ErrNotFound.
+	LastHandIn(ctx context.Context, caller token.Caller, key string) (id.Transfer, error)
 	// DeletePersonData deletes the requests of a person.
 	DeletePersonData(ctx context.Context, p id.Person) error
 }

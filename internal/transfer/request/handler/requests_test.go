@@ -50,7 +50,13 @@ func TestRequest(t *testing.T) {
 	if ann.Get(one).Want(http.StatusOK).Value("parties.0.items.0.files.0") != nil {
 		t.Error("the owner sees a file that was not handed in")
 	}
+	s.Stranger().Get(bob.link + "/receipt").WantError(transfer.ErrNotFound)
 	handed := laptop.handIn(false).Want(http.StatusOK)
+	visit := s.Stranger() // later, without a token
+	poll.Until(t, "the receipt is signed", func() bool { return visit.Get(bob.link+"/receipt").Status == http.StatusOK })
+	if got := visit.Get(bob.link + "/receipt").Want(http.StatusOK); !strings.Contains(string(got.Body), handed.String("transfer")) {
+		t.Errorf("the receipt is\n%s", got.Body)
+	}
 	if handed.Value("late") != false || handed.String("due") != made.String("due") {
 		t.Errorf("handed in as %s", handed.Body)
 	}

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -249,6 +250,22 @@ func (s *Service) HandInByKey(ctx context.Context, caller token.Caller, key stri
 		return Handed{}, err
 	}
 	return Handed{Transfer: t.UID, Reservation: reservation, At: t.CreatedAt, Due: v.Due, Late: v.Passed(t.CreatedAt)}, nil
+}
+
+// LastHandIn implements transfer/service.Requests.
+func (s *Service) LastHandIn(ctx context.Context, caller token.Caller, key string) (id.Transfer, error) {
+	o, err := s.open(ctx, caller, key)
+	if err != nil {
+		return id.Transfer{}, err
+	}
+	if o.party == nil {
+		return id.Transfer{}, transfer.ErrNotFound
+	}
+	handed, err := s.Store.HandIns(ctx, *o.party)
+	if err != nil || len(handed) == 0 {
+		return id.Transfer{}, cmp.Or(err, error(transfer.ErrNotFound))
+	}
+	return handed[len(handed)-1].Transfer, nil
 }
 
 // missing returns an error that names the required items without a file.
