@@ -201,7 +201,8 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 	v := view{
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]),
 		Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
-		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, House: e.house, Waits: e.body == nil, Modules: own.modules,
+		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, House: e.house,
+		Waits: e.body == nil, Modules: own.modules,
 		Translations: string(encoded),
 		Product:      o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),

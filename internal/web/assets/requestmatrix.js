@@ -152,8 +152,8 @@ function Grid({ request, parties, onOpen }) {
 function Row({ request, party, marked, current, onOpen }) {
   const step = { complete: T("Complete"), handedIn: T("Handed in"), opened: T("Opened"), unopened: T("Not opened") }[stepOf(party)];
   const at = party.completedAt ?? party.handedInAt ?? party.openedAt;
-  return html`<tr role="row" class=${party.handedInAt ? "" : "idle"}><th scope="row" role="rowheader"><span class="name">${called(party)}${" "}
-    ${party.name && html`<span class="hint">${party.email}</span>`}</span>
+  return html`<tr role="row" class=${party.handedInAt ? "" : "idle"}><th scope="row" role="rowheader">
+    <span class="name">${called(party)}${" "}${party.name && html`<span class="hint">${party.email}</span>`}</span>
     <span class="hint block">${at ? `${step}, ${when(at)}` : step}${party.late
       && html` · <span class="late">${T("late")}</span>`}</span></th>
     ${request.items.map((item) => {
