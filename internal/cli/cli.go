@@ -90,7 +90,7 @@ func (p *Program) Command() *cobra.Command {
 	})
 	root.AddCommand(p.loginCommand(), p.logoutCommand(), p.sendCommand(), p.resumeCommand(), p.receiveCommand(), p.listCommand(),
 		p.showCommand(),
-		p.downloadCommand(), p.extendCommand(), p.revokeCommand(), p.tokenCommand(), p.verifyCommand())
+		p.downloadCommand(), p.extendCommand(), p.revokeCommand(), p.requestCommand(), p.tokenCommand(), p.verifyCommand())
 	root.AddCommand(p.Others...)
 	return root
 }
