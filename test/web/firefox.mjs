@@ -4,6 +4,7 @@ import { mailboxPageTests } from "./mailboxpage.mjs";
 import { accountTests } from "./account.mjs";
 import { transferTests } from "./transfers.mjs";
 import { pdfTests } from "./pdf.mjs";
+import { requestTests } from "./requests.mjs";
 import { judge, openMenu } from "./looks.mjs";
 import { world } from "./world.mjs";
 
@@ -11,10 +12,11 @@ await mailboxPageTests();
 await accountTests();
 await transferTests();
 await pdfTests();
+await requestTests();
 
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
   "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/api/"];
-const own = ["/inbox", "/send", "/mailbox", "/account",
+const own = ["/inbox", "/requests", "/requests/new", "/send", "/mailbox", "/account",
   ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage",
     "documents"].map((part) => `/organization#${part}`)];
 for (const viewport of [{ width: 1280, height: 860 }, { width: 360, height: 740 }]) {

@@ -112,7 +112,7 @@ function Items({ items, onItems }) {
   const to = (/** @type {number} */ n) => requestAnimationFrame(() => root.current?.querySelectorAll("[data-item]")[n]?.focus());
   const paste = (/** @type {number} */ n) => (/** @type {any} */ event) => {
     const bare = (/** @type {string} */ line) => line.replace(/^\s*(?:[-*•–]|\d+[.)])\s*/, "").trim();
-    const lines = event.clipboardData.getData("text").split(/\r?\n/).map(bare).filter(Boolean);
+    const lines = event.clipboardData.getData("text/plain").split(/\r?\n/).map(bare).filter(Boolean);
     if (lines.length < 2) return;
     event.preventDefault();
     const before = items.slice(0, n), here = items[n]?.name ? [items[n]] : [];
