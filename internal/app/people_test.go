@@ -5,6 +5,7 @@ package app_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -185,6 +186,8 @@ func TestOperatorExportsPerson(t *testing.T) {
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
 	received := sendTo(s, "ann")
+	ann.Post(s.Transfer+"/requests", map[string]any{"title": "Statement of Ann", "items": []any{map[string]any{"name": "Lease of Ann"}},
+		"parties": []any{map[string]any{"email": "bob@example.org", "name": "Bob"}}}).Want(http.StatusCreated)
 	uid := olga.Get(people + "?search=ann").Want(http.StatusOK).Value("people").([]any)[0].(map[string]any)["uid"].(string)
 	export := func(answer *testkit.Response) string {
 		t.Helper()
@@ -202,10 +205,21 @@ func TestOperatorExportsPerson(t *testing.T) {
 	own := export(ann.Get(s.Identity + "/profile/export"))
 	listed := export(olga.Post(people+"/"+uid+"/export", map[string]any{"reason": "request for access"}))
 	for text, content := range map[string]bool{"ann@example.com": false, `"ann"`: false, received: false, "X-ray": true, "x.bin": true,
-		`"sha256"`: true} {
+		`"sha256"`: true, "bob@example.org": false, "Statement of Ann": true, "Lease of Ann": true} {
 		if !strings.Contains(own, text) || strings.Contains(listed, text) == content {
 			t.Errorf("%q: the own export is %s, the operator's %s", text, own, listed)
 		}
+	}
+	var exported struct {
+		Requests []struct {
+			Title   string
+			Items   []string
+			Parties []struct{ Email, Name string }
+		}
+	}
+	if err := json.Unmarshal([]byte(own), &exported); err != nil || len(exported.Requests) != 1 || len(exported.Requests[0].Parties) != 1 ||
+		exported.Requests[0].Title != "Statement of Ann" || exported.Requests[0].Parties[0].Name != "Bob" {
+		t.Errorf("the own export has the requests %+v (%v)", exported.Requests, err)
 	}
 	olga.Post(people+"/"+uid+"/export", map[string]any{}).WantError(fault.ErrInvalid)
 	olga.Post(people+"/"+id.New[id.Person]().String()+"/export", map[string]any{"reason": "r"}).WantError(identity.ErrPersonNotFound)

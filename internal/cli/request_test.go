@@ -6,11 +6,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
 // handedIn uploads files of a party for the first item, and hands them in.
@@ -49,6 +52,24 @@ func TestRequestCommands(t *testing.T) {
 	}
 	handedIn(t, s, made.Parties[0].Link, made.Items[0].UID, map[string]string{"a.pdf": "one", "b.pdf": "two"})
 	handedIn(t, s, made.Parties[0].Link, made.Items[1].UID, map[string]string{"c.TXT": "three"})
+	key := desk.write("key", s.Stranger().Get("/log/keys").Want(http.StatusOK).Body)
+	verified := func(link string) string {
+		t.Helper()
+		at := s.Transfer + "/public/requests/" + link[strings.LastIndex(link, "/")+1:] + "/receipt"
+		poll.Until(t, "the receipt is signed", func() bool { return s.Stranger().Get(at).Status == http.StatusOK })
+		return desk.do("verify", "--key", key, desk.write("receipt.consign", s.Stranger().Get(at).Body))
+	}
+	if out := verified(made.Parties[0].Link); !regexp.MustCompile(`\b\d+ d \d+ h before the deadline\.`).MatchString(out) {
+		t.Errorf("verify says\n%s", out)
+	}
+	late := person.Post(s.Transfer+"/requests", map[string]any{"title": "Late", "due": s.Clock.Now().Add(time.Minute).Format(time.RFC3339Nano),
+		"items": []any{map[string]any{"name": "Offer"}}, "parties": []any{map[string]any{"email": "bob@example.org"}}}).Want(http.StatusCreated)
+	s.Clock.Advance(time.Minute + 3*time.Second)
+	handedIn(t, s, late.String("parties.0.link"), late.String("items.0.uid"), map[string]string{"a.pdf": "one"})
+	after := regexp.MustCompile(`\b[1-9] s( \d+ ms)? AFTER the deadline: it is late\.`)
+	if out := verified(late.String("parties.0.link")); !after.MatchString(out) {
+		t.Errorf("verify says\n%s", out)
+	}
 	if list := desk.do("request", "list"); !strings.Contains(list, made.UID) || !strings.Contains(list, "0 of 2") {
 		t.Errorf("the list says\n%s", list)
 	}

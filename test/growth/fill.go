@@ -93,7 +93,7 @@ func (g *growth) fill(ctx context.Context, s size) error {
 	}
 	text := strings.NewReplacer(":persons", strconv.Itoa(s.persons), ":organizations", strconv.Itoa(s.persons/personsOfOne), ":transfers",
 		strconv.Itoa(s.transfers),
-		":objects", strconv.Itoa(g.objects), ":host", host).Replace(fillSQL)
+		":objects", strconv.Itoa(g.objects), ":ordinary", strconv.Itoa(ordinary), ":host", host).Replace(fillSQL)
 	for _, sql := range strings.Split(text, ";\n") {
 		if strings.TrimSpace(sql) != "" {
 			if err := run(ctx, conn, sql); err != nil {
@@ -161,7 +161,7 @@ type definition struct {
 func definitions(ctx context.Context, conn *pgx.Conn) ([]definition, error) {
 	rows, err := conn.Query(ctx, `
 		WITH tables AS (
-			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace, 'transfer'::regnamespace)
+			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace, 'transfer'::regnamespace, 'webhook'::regnamespace)
 				OR oid IN ('events'::regclass, 'event_feeds'::regclass))
 		), keys AS (
 			SELECT * FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tables) AND contype IN ('p', 'u', 'f')

@@ -26,9 +26,9 @@ INSERT INTO identity.id_tokens (jti, person, sid, auth_level, auth_time, issued_
 SELECT uid('token', n), uid('person', n), uid('session', n), 2, now(), now(), now() + interval '30 days', 'growth', '192.0.2.1'
 FROM generate_series(1, :persons) n;
 -- Even persons are members: the first 10,000 of them of organization 1, the others of ten-member organizations.
-INSERT INTO identity.memberships (person, organization, roles, created_at)
+INSERT INTO identity.memberships (person, organization, roles, admin_since, created_at)
 SELECT uid('person', n), uid('organization', CASE WHEN n <= least(20000, :persons / 2) THEN 1 ELSE 2 + n / 20 % greatest(:organizations - 1, 1) END),
-	CASE n WHEN 2 THEN '{Organization.Admin,Service.All.Use}' ELSE '{Service.All.Use}' END::text[], now()
+	CASE n WHEN 2 THEN '{Organization.Admin,Service.All.Use}' ELSE '{Service.All.Use}' END::text[], CASE n WHEN 2 THEN now() END, now()
 FROM generate_series(2, :persons, 2) n;
 
 INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files, max_file_size_mb, max_recipients, updated_at)
@@ -84,6 +84,23 @@ INSERT INTO transfer.segment_charges (segment, month, bytes)
 SELECT uid('object', (:transfers - n)::bigint * :objects + o), date_trunc('month', at), 1000 FROM public.made, generate_series(1, :objects) o WHERE alive;
 INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at)
 SELECT uid, 'delivered', sha256(uid::text::bytea), repeat('x', 300 + 100 * :objects)::bytea, ARRAY[sender_uid, recipient_uid], ARRAY[sender_uid, recipient_uid], at FROM public.made;
+
+-- A request for ten transfers, of three people and four items each; every hundredth is the heavy person's. Number 0 asks 50 people for 20
+-- items. A third of the people has not opened the link, a third has handed in.
+INSERT INTO transfer.requests (uid, owner, title, due, time_zone, late, locale, created_at, updated_at)
+SELECT uid('request', n), uid('person', CASE WHEN n = 0 THEN :ordinary WHEN n % 100 = 1 THEN 1 ELSE 2 + (n::bigint * 7919) % (:persons - 1) END),
+	'Request ' || n, now() + interval '30 days', 'UTC', 'mark', 'en_US', now() - n * interval '1 second', now()
+FROM generate_series(0, :transfers / 10) n;
+INSERT INTO transfer.request_items (uid, request, position, name, required, max_files, max_file_size_mb)
+SELECT uid('item', n::bigint * 20 + i), uid('request', n), i, 'Document ' || i, i > 1, 10, 50000
+FROM generate_series(0, :transfers / 10) n, generate_series(0, 19) i WHERE n = 0 OR i < 4;
+INSERT INTO transfer.request_parties (uid, request, email, name, locale, time_zone, key_hash, opened_at, handed_in_at, remind_at, created_at)
+SELECT uid('party', n::bigint * 50 + p), uid('request', n), 'party' || p || '@example.com', 'Party ' || p, 'en_US', 'UTC',
+	sha256(('party' || n::bigint * 50 + p)::bytea), CASE WHEN p % 3 > 0 THEN now() END, CASE WHEN p % 3 = 2 THEN now() END, now() + interval '27 days', now()
+FROM generate_series(0, :transfers / 10) n, generate_series(0, 49) p WHERE n = 0 OR p < 3;
+INSERT INTO transfer.party_items (party, item, state, changed_at)
+SELECT uid('party', n::bigint * 50 + p), uid('item', n::bigint * 20 + i), CASE WHEN i % 2 = 0 THEN 'uploaded' ELSE 'accepted' END, now()
+FROM generate_series(0, :transfers / 10) n, generate_series(2, 49, 3) p, generate_series(0, 19) i WHERE n = 0 OR p < 3 AND i < 4;
 
 INSERT INTO event_feeds (person, last_id, used_at) SELECT uid('person', n), 20, now() FROM generate_series(1, :persons) n;
 INSERT INTO events (person, id, uid, kind, subject, created_at)

@@ -151,6 +151,7 @@ type request struct {
 
 const (
 	lists          = "/transfer/v2/transfers"
+	asked          = "/transfer/v2/requests"
 	membersRequest = "members of an organization"
 	oftenRequest   = "search of a word in every 50th transfer" // which has more hits in a larger database: it has no limit but that of all
 )
@@ -163,6 +164,9 @@ func (s *server) requests(ctx context.Context) []request {
 		{name: "mailbox by link", method: "GET", path: "/transfer/v2/public/mailbox/box7"},
 		{name: "mailbox by uid", method: "GET", path: "/transfer/v2/public/mailbox/" + uid("person", ordinary)},
 		{name: "reserve at a mailbox", method: "POST", path: "/transfer/v2/public/mailbox/box7", body: map[string]any{}},
+		{name: "requests", method: "GET", path: asked, person: ordinary},
+		{name: "requests, heavy", method: "GET", path: asked, person: heavy},
+		{name: "request of 50 people and 20 items", method: "GET", path: asked + "/" + uid("request", 0), person: ordinary},
 		{name: membersRequest, method: "GET", path: "/id/v3/organizations/" + uid("organization", 1) + "/members", person: administrator},
 	}
 	for _, person := range []int{ordinary, heavy} {

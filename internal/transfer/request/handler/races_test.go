@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -17,16 +19,17 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/request/service"
 )
 
-// TestDeadlineRace: many hand in around the due time. Of each, answer, state of the party, transfer and receipt say the same time, and late
-// is what the due time says. The second hand-in of the same party fails.
+// TestDeadlineRace: many hand in around the due time. Of each, answer, state of the party, transfer, receipt and mail say the same time,
+// and late is what the due time says. The second hand-in of the same party fails.
 func TestDeadlineRace(t *testing.T) {
 	t.Parallel()
 	s, ann := newOffice(t, testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
 	const rounds, at = 10, 20 // 200 hand-ins
+	confirmed := map[string]string{}
 	for round := range rounds {
 		var addresses []string
 		for i := range at {
-			addresses = append(addresses, fmt.Sprintf("p%d@example.org", i))
+			addresses = append(addresses, fmt.Sprintf("p%d.%d@example.org", round, i)) // an address gets so many confirmations a day
 		}
 		made := ann.ask(map[string]any{"due": in(s, time.Hour), "title": fmt.Sprint("Tender ", round)}, addresses...)
 		var parties []*party
@@ -52,7 +55,7 @@ func TestDeadlineRace(t *testing.T) {
 		}
 		all.Wait()
 		seen := ann.Get(ann.base + "/" + one.String("uid")).Want(http.StatusOK)
-		for i, p := range parties {
+		for i := range parties {
 			won := answers[i]
 			if won.Status != http.StatusOK {
 				won = answers[at+i]
@@ -75,9 +78,62 @@ func TestDeadlineRace(t *testing.T) {
 				!strings.Contains(receipt, "\ndue "+due.Format("2006-01-02T15:04:05.000Z")+"\n") {
 				t.Fatalf("party %d, at %s: the receipt is\n%s", i, stated, receipt)
 			}
-			_ = p
+			confirmed[fmt.Sprintf("p%d.%d@example.org", round, i)] = stated
 		}
 	}
+	for address, stated := range confirmed {
+		m := s.Mail.Wait(t, address, "have reached", 1)
+		if !strings.Contains(string(m.Files["receipt.consign"]), "\nconfirmed "+stated+"\n") {
+			t.Errorf("%s, at %s: the mail has the files %q\n%s", address, stated, m.Files, m.Text)
+		}
+	}
+}
+
+// TestReminderSurvivesCrashes: the connections of the job break at any moment, as those of a server that is killed do. Each party gets its
+// reminder, once.
+func TestReminderSurvivesCrashes(t *testing.T) {
+	t.Parallel()
+	s, ann := newOffice(t, testkit.Env("CONSIGN_YOUNG_RECIPIENTS_PER_DAY", "1000"))
+	const parties, crashes = 300, 20
+	var addresses []string
+	for i := range parties {
+		addresses = append(addresses, fmt.Sprintf("p%d@example.org", i))
+	}
+	noon := s.Clock.Now().UTC().Truncate(24 * time.Hour).Add(5*24*time.Hour + 11*time.Hour)
+	ann.ask(map[string]any{"due": noon.Format(time.RFC3339)}, addresses...)
+	s.Clock.Advance(noon.Add(-70 * time.Hour).Sub(s.Clock.Now()))
+	conn, err := pgx.Connect(t.Context(), s.DatabaseURL)
+	must(t, err)
+	broken := 0
+	for i := range crashes {
+		done := make(chan error, 1)
+		go func() { done <- s.App.Jobs.RunOnce(t.Context(), service.RemindJob) }()
+		time.Sleep(time.Duration(i) * 500 * time.Microsecond)
+		for ended := false; !ended; {
+			_, err := conn.Exec(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+				AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND query ~ 'request_parties|request_items|mails'`)
+			must(t, err)
+			select {
+			case err := <-done:
+				if ended = true; err != nil {
+					broken++
+				}
+			default:
+			}
+		}
+	}
+	must(t, conn.Close(t.Context()))
+	poll.Until(t, "the job ends", func() bool { return s.App.Jobs.RunOnce(t.Context(), service.RemindJob) == nil })
+	var mails, people int
+	must(t, s.App.DB.Pool.QueryRow(t.Context(), `SELECT count(*), count(DISTINCT recipient) FROM mails WHERE template = 'request-reminder'`).
+		Scan(&mails, &people))
+	if mails != parties || people != parties {
+		t.Errorf("%d reminders to %d people, want one to each of %d", mails, people, parties)
+	}
+	if broken == 0 {
+		t.Errorf("no run of %d was broken: the test shows nothing", crashes)
+	}
+	t.Logf("%d of %d runs were broken", broken, crashes)
 }
 
 // TestReminders: three servers remind at the same moments; each reminder is sent once, by day, and none after the hand-in.
