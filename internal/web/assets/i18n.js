@@ -97,6 +97,9 @@ export const exactly = (stamp) => (stamp ? full.format(new Date(stamp)) : "");
 /** Formats a time of today as its hour, another one with its day. @param {number} at in milliseconds */
 export const timeOf = (at) => (new Date(at).toDateString() === new Date().toDateString() ? hour : short).format(at);
 
+/** The value of an input for a time, in the zone of the browser. @param {Date} at */
+export const localTime = (at) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+
 /** Formats a day. @param {string} stamp like 2026-11-20 */
 export const day = (stamp) => new Intl.DateTimeFormat(language,
   { dateStyle: "long", timeZone: "UTC" }).format(new Date(`${stamp}T00:00:00Z`));

@@ -3,7 +3,7 @@
 import {
   Button, Check, Field, Form, Problem, Tool, Unloaded, Waiting, announce, html, showOwn, useAction, useLoaded, useRef, useState, useUnsaved,
 } from "./ui.js";
-import { F, N, T } from "./i18n.js";
+import { F, N, T, localTime } from "./i18n.js";
 import { identity, own, transfer } from "./api.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
 import { People, readPeople } from "./people.js";
@@ -32,9 +32,6 @@ showOwn(() => {
   if (error) return html`<${Unloaded} title=${T("New request")} error=${error} />`;
   return value ? html`<${New} ...${value} />` : html`<${Waiting} />`;
 });
-
-/** The value of an input for a time of the API, in the zone of the browser. @param {Date} at */
-const typed = (at) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 
 /** @param {{name: string, origin: TransferAPI["DocumentRequest"] | null}} props `origin`: what the form begins with */
 function New({ name, origin }) {
@@ -81,7 +78,7 @@ function New({ name, origin }) {
         placeholder=${T("Documents for your tax return")} />
       <${Field} label=${T("Message")} optional as="textarea" rows="3" maxlength="5000" ...${bind("message")} />
       <${Items} items=${items} onItems=${put} />
-      <${Field} label=${T("Due date")} optional type="datetime-local" min=${typed(new Date(now()))} ...${bind("due")} />
+      <${Field} label=${T("Due date")} optional type="datetime-local" min=${localTime(new Date(now()))} ...${bind("due")} />
       ${values.due && html`<${Check} label=${T("Take nothing after it")} hint=${T("Otherwise what is late is marked as late.")}
         checked=${values.late === "refuse"} onChange=${(/** @type {any} */ e) => change({ late: e.target.checked ? "refuse" : "mark" })} />`}
       <${People} value=${values.people} onValue=${(/** @type {string} */ text) => change({ people: text })} />

@@ -1,10 +1,13 @@
 // One request: the parties and their documents as a table, what waits to be checked, reminders, and what comes out of it.
 
-import { Ask, Button, Copy, Icon, Lines, Notice, Problem, announce, html, useAction, useEffect, useRef, useState } from "./ui.js";
-import { F, N, T, when } from "./i18n.js";
+import {
+  Ask, Button, Copy, Field, Form, Icon, Lines, Notice, Problem, announce, html, useAction, useEffect, useRef, useState,
+} from "./ui.js";
+import { F, N, T, localTime, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Actions } from "./actions.js";
 import { saveBody } from "./downloads.js";
+import { People, readPeople } from "./people.js";
 import { Due, Parties, called, count, stepOf } from "./requestparts.js";
 import { usePlace } from "./place.js";
 import { now } from "./session.js";
@@ -65,6 +68,10 @@ export function Matrix({ request, onChange, onReload, onGone }) {
       label: N("Remind %d person", "Remind %d people", cold.length) }] : []),
     ...(any ? [{ name: "archive", icon: "download", label: T("Download all"), busy: save.busy, run: () => save.run("archive") }] : []),
     { name: "table", icon: "table", label: T("Table (CSV)"), busy: save.busy, run: () => save.run("table") },
+    ...(open ? [{ name: "ask", icon: "plus", label: T("Ask more people"), form: (/** @type {() => void} */ done) => html`<${More} at=${at}
+      onChange=${onChange} done=${done} />` },
+    { name: "due", icon: "clock", label: T("Change the due date"), form: (/** @type {() => void} */ done) => html`<${Later} at=${at}
+      due=${request.due} onChange=${onChange} done=${done} />` }] : []),
     { name: "again", icon: "copy", label: T("Use again"), run: () => location.assign(`/requests/new?from=${request.uid}`) },
     { name: "reminders", icon: request.reminders ? "pause" : "play",
       label: request.reminders ? T("Pause reminders") : T("Resume reminders"), run: () => patch.run({ reminders: !request.reminders }) },
@@ -166,4 +173,33 @@ function Row({ request, party, marked, current, onOpen }) {
           ${item.required ? "–" : "·"}</span><span class="label">${item.name}</span>
           <span class="hidden">${none}</span></span>`}</td>`;
     })}</tr>`;
+}
+
+/** Asks further people. @param {any} props */
+function More({ at, onChange, done }) {
+  const [text, setText] = useState("");
+  const { people, wrong } = readPeople(text);
+  const ask = useAction(async () => {
+    onChange((await own("POST", `${at}/parties`, { json: { parties: people } })).body);
+    announce(N("%d person is asked.", "%d people are asked.", people.length));
+    done();
+  });
+  return html`<${Form} class="stack" onSend=${() => ask.run()} refused=${ask.error}><${People} value=${text} onValue=${setText} />
+    <${Problem} error=${ask.error} />
+    <div><${Button} kind="primary" type="submit" busy=${ask.busy} disabled=${!people.length || wrong.length > 0}>
+      ${N("Ask %d person", "Ask %d people", people.length)}<//></div><//>`;
+}
+
+/** Changes when the request is due. @param {any} props */
+function Later({ at, due, onChange, done }) {
+  const save = useAction(async (/** @type {{due: string}} */ values) => {
+    const json = { due: values.due ? new Date(values.due).toISOString() : null };
+    onChange((await own("PATCH", at, { body: JSON.stringify(json), type: "application/merge-patch+json" })).body);
+    announce(T("Saved"));
+    done();
+  });
+  return html`<${Form} class="stack" onSend=${save.run} refused=${save.error}>
+    <${Field} label=${T("Due date")} optional type="datetime-local" name="due" defaultValue=${due && localTime(new Date(due))}
+      min=${localTime(new Date(now()))} /><${Problem} error=${save.error} />
+    <div><${Button} kind="primary" type="submit" busy=${save.busy}>${T("Save")}<//></div><//>`;
 }
