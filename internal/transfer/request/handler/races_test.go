@@ -229,9 +229,10 @@ func TestAttackRequests(t *testing.T) {
 	for _, attempt := range []*testkit.Response{
 		eve.Get(one), eve.Patch(one, map[string]any{"state": "closed"}), eve.Delete(one), eve.Get(one + "/archive"), eve.Get(one + "/table"),
 		eve.Get(one + "/availability"), eve.Post(one+"/parties", map[string]any{"csv": "eve@example.com"}),
-		eve.Post(one+"/parties/"+bobUID+"/remind", nil), eve.decide(made.String("uid"), bobUID, bob.items[0], ""),
+		eve.Post(one+"/parties/"+bobUID+"/remind", nil), eve.Post(one+"/remind", nil), eve.decide(made.String("uid"), bobUID, bob.items[0], ""),
 		s.Stranger().Get(s.Transfer + "/public/requests/" + strings.Repeat("A", 43)), s.Stranger().Get(s.Transfer + "/public/requests/x"),
 		s.Stranger().Post(s.Transfer+"/public/requests/"+made.String("uid")+"/handin", nil),
+		s.Stranger().Get(s.Transfer + "/public/requests/" + made.String("uid") + "/receipt"),
 	} {
 		attempt.WantError(transfer.ErrNotFound)
 	}

@@ -297,6 +297,7 @@ func TestRemindAll(t *testing.T) {
 	carol := ann.partyOf(made, "1").open()
 	carol.send(0, "card.pdf", "card")
 	carol.handIn(false).Want(http.StatusOK)
+	s.Stranger().Get(ann.partyOf(made, "0").link + "/receipt").WantError(transfer.ErrNotFound) // of Carol
 	ann.Patch(one+"/parties/"+made.String("parties.2.uid"), map[string]any{"reminders": false}).Want(http.StatusOK)
 	if got := ann.Post(one+"/remind", nil).Want(http.StatusOK); got.Number("reminded") != 1 {
 		t.Errorf("reminded %s, want Bob only", got.Body)
