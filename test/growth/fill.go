@@ -161,7 +161,8 @@ type definition struct {
 func definitions(ctx context.Context, conn *pgx.Conn) ([]definition, error) {
 	rows, err := conn.Query(ctx, `
 		WITH tables AS (
-			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace, 'transfer'::regnamespace, 'webhook'::regnamespace)
+			SELECT oid FROM pg_class WHERE relkind = 'r' AND (relnamespace IN ('identity'::regnamespace,
+				'transfer'::regnamespace, 'webhook'::regnamespace)
 				OR oid IN ('events'::regclass, 'event_feeds'::regclass))
 		), keys AS (
 			SELECT * FROM pg_constraint WHERE conrelid IN (SELECT oid FROM tables) AND contype IN ('p', 'u', 'f')
