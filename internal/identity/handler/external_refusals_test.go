@@ -168,3 +168,25 @@ func TestCode(t *testing.T) {
 	a.Stranger().Get(a.Identity + "/oidc/auth/logout?sid=s-1").Want(http.StatusOK)
 	eva.As(eva.ID).Post(a.Identity+"/auth/access", nil).Want(http.StatusUnauthorized)
 }
+
+// TestAttackForeignDomain: the provider of an organization does not make a verified account with an address of another domain. Such a
+// person joins unverified, and verifies the address with our own mail.
+func TestAttackForeignDomain(t *testing.T) {
+	t.Parallel()
+	w := newFederatedOrganization(t) // its domain is example.com
+	profile := func(p *testkit.Person) *testkit.Response { return p.Get(w.Identity + "/profile").Want(http.StatusOK) }
+	for _, address := range []string{"ceo@rival.example", "ceo@sub.example.com", "ceo@notexample.com", "example.com@rival.example"} {
+		raw := w.token(address, nil)
+		p := &testkit.Person{Server: w.Server, Email: address, Header: http.Header{}, ID: w.implicit(raw).Want(http.StatusOK).String("token")}
+		p.Refresh()
+		if got := profile(p); got.Value("emails.0.verified") != false || got.String("membership.organization.uid") != w.company.uid {
+			t.Errorf("%s: %s", address, got.Body)
+		}
+		confirm(p, w.Mail.Wait(t, address, "/confirm/", 1).Key(t, "/confirm/")).Want(http.StatusNoContent)
+	}
+	eva := w.login("Eva@EXAMPLE.com", nil)
+	if got := profile(eva); got.Value("emails.0.verified") != true {
+		t.Errorf("%s", got.Body)
+	}
+	w.implicit(w.token("ceo@rival.example", map[string]any{"sub": "another"})).WantError(identity.ErrExternalAddressInUse)
+}

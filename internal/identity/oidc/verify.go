@@ -38,7 +38,7 @@ type Identity struct {
 	SessionID string // sid, for front-channel logout; empty if the provider gives none
 
 	Email         string // in stored form
-	EmailVerified bool   // by the provider, by Microsoft's xms_edov, or because the operator set emailTrusted
+	EmailVerified bool   // by the provider, by Microsoft's xms_edov, or because the operator set emailTrusted; false: of a foreign domain
 	Name          string // for a new profile; may be empty
 
 	Nonce        string
@@ -108,9 +108,7 @@ func (p *Providers) verify(ctx context.Context, r *registration, t *token, want 
 	if !identity.EmailVerified {
 		return identity, ErrEmailNotVerified
 	}
-	if !r.verifies(c.Email) {
-		return identity, ErrEmailNotVerified.with("token: this provider of an organization does not verify addresses of that domain")
-	}
+	identity.EmailVerified = r.verifies(c.Email)
 	return identity, nil
 }
 

@@ -4,13 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/identity/notice"
 	"github.com/consign-dev/consign/internal/identity/oidc"
 	"github.com/consign-dev/consign/internal/identity/postgres"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 )
 
@@ -38,7 +41,9 @@ func (s *Service) federate(ctx context.Context, tx *postgres.Store, from Externa
 		if err := tx.LockPerson(ctx, person); err != nil {
 			return id.Person{}, err
 		}
-		err = tx.RenewVerification(ctx, person, ext.Email, s.now())
+		if ext.EmailVerified {
+			err = tx.RenewVerification(ctx, person, ext.Email, s.now())
+		}
 	} else {
 		person, err = s.createFederated(ctx, tx, from, ext)
 	}
@@ -81,16 +86,7 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 	if err := tx.LockAddress(ctx, ext.Email); err != nil {
 		return id.Person{}, err
 	}
-	holders, err := tx.Holders(ctx, ext.Email)
-	if err != nil {
-		return id.Person{}, err
-	}
-	for _, h := range holders {
-		if h.Verified {
-			return id.Person{}, identity.ErrExternalAddressInUse
-		}
-	}
-	if err := s.evict(ctx, tx, ext.Email, holders); err != nil {
+	if err := s.claimFederated(ctx, tx, ext); err != nil {
 		return id.Person{}, err
 	}
 	organization := ext.Organization
@@ -102,16 +98,51 @@ func (s *Service) createFederated(ctx context.Context, tx *postgres.Store, from 
 		return id.Person{}, err
 	}
 	person, now := id.New[id.Person](), s.now()
-	if err := tx.InsertPerson(ctx, postgres.NewPerson{
+	n := postgres.NewPerson{
 		UID: person, Name: ext.Name, Locale: cmp.Or(from.Locale, i18n.Default), TimeZone: zone, Address: ext.Email, VerifiedAt: now,
 		CreatedAt: now, Issuer: ext.Issuer, Subject: ext.Subject,
-	}); err != nil {
+	}
+	key := seal.NewKey()
+	if !ext.EmailVerified {
+		n.VerifiedAt, n.RemoveAt = time.Time{}, now.Add(s.settings.UnverifiedEmail)
+		n.KeyHash, n.KeyExpiresAt = seal.Hash(key), now.Add(s.settings.VerificationKey)
+	}
+	if err := tx.InsertPerson(ctx, n); err != nil {
 		return id.Person{}, err
+	}
+	if !ext.EmailVerified {
+		if err := s.notices.Verify(ctx, tx, notice.Verification{Person: person, Address: ext.Email, Key: key, Expires: n.KeyExpiresAt,
+			Host: from.Client.Host.Name}); err != nil {
+			return id.Person{}, err
+		}
 	}
 	return person, s.record(ctx, tx, audit.Entry{
 		Actor: audit.By(person, from.Client), Action: "person.signup", Object: person.String(), Target: person,
 		Details: map[string]string{"provider": ext.Provider},
 	})
+}
+
+// claimFederated takes a locked address from those who have not verified it. One that the provider does not verify is claimed like that of
+// a sign-up, which bounds the mails to it.
+// Errors: identity.ErrExternalAddressInUse.
+func (s *Service) claimFederated(ctx context.Context, tx *postgres.Store, ext oidc.Identity) error {
+	if !ext.EmailVerified {
+		err := s.claimAddress(ctx, tx, ext.Email, s.now())
+		if errors.Is(err, identity.ErrSignupAddressInUse) {
+			return identity.ErrExternalAddressInUse.Because(err)
+		}
+		return err
+	}
+	holders, err := tx.Holders(ctx, ext.Email)
+	if err != nil {
+		return err
+	}
+	for _, h := range holders {
+		if h.Verified {
+			return identity.ErrExternalAddressInUse
+		}
+	}
+	return s.evict(ctx, tx, ext.Email, holders)
 }
 
 // joinFederated makes a person a member of an organization that lockJoined has locked. The membership replaces that of
