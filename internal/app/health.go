@@ -104,27 +104,28 @@ func health(w http.ResponseWriter, status int, text string) {
 // adminHandler serves health, metrics and, with CONSIGN_PPROF, profiles on the admin listener, which must not be public. Unless
 // CONSIGN_ADMIN_CONSOLE is off, everything else is what the public listener serves, and the console.
 func (a *App) adminHandler() http.Handler {
-	probes, mux := http.NewServeMux(), http.NewServeMux()
-	probes.HandleFunc("GET /healthz", a.healthz)
-	probes.HandleFunc("GET /readyz", a.readyz)
-	probes.Handle("/", a.known(mux))
-	mux.Handle("GET /metrics", a.metrics.Handler())
+	mux, private := http.NewServeMux(), http.NewServeMux()
+	mux.HandleFunc("GET /healthz", a.healthz)
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.Handle("GET /metrics", a.known(private))
+	private.Handle("GET /metrics", a.metrics.Handler())
 	if a.config.AdminConsole != config.ConsoleOff {
 		mux.Handle("/", a.API.AdminHandler())
 	}
 	if !a.config.Pprof {
-		return probes
+		return mux
 	}
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return probes
+	mux.Handle("GET /debug/pprof/", a.known(private))
+	private.HandleFunc("GET /debug/pprof/", pprof.Index)
+	private.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	private.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	private.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	private.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
 }
 
 // known refuses requests for names that are not this server's. A site whose name somebody leads to this listener (DNS rebinding) could
-// read answers otherwise. An address in place of a name cannot be led anywhere else.
+// read what needs no login otherwise. An address in place of a name cannot be led anywhere else.
 func (a *App) known(next http.Handler) http.Handler {
 	names := append([]string{"localhost", a.config.PublicURL.Hostname()}, a.config.AdminHosts...)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -51,7 +51,7 @@ type Config struct {
 
 	AdminListen     string        `group:"Serving" env:"ADMIN_LISTEN" own:"true" default:"127.0.0.1:9090" doc:"Address of metrics, health, the console (CONSIGN_ADMIN_CONSOLE) and profiles (CONSIGN_PPROF); keep it private."`
 	AdminConsole    string        `env:"ADMIN_CONSOLE" default:"listener" oneof:"off,listener,public" doc:"Where operators reach the console (/admin) and its API (/admin/v1). listener: at CONSIGN_ADMIN_LISTEN only, over loopback (an SSH tunnel) or HTTPS. public: also at the public listener, at hosts without an organization of their own. off: nowhere. Nobody is an operator until consign admin add."`
-	AdminHosts      []string      `env:"ADMIN_HOSTS" own:"true" doc:"Names of CONSIGN_ADMIN_LISTEN, separated by commas, besides localhost and CONSIGN_PUBLIC_URL's."`
+	AdminHosts      []string      `env:"ADMIN_HOSTS" own:"true" doc:"Names at which CONSIGN_ADMIN_LISTEN shows metrics and profiles, separated by commas, besides localhost and CONSIGN_PUBLIC_URL's."`
 	RequireHTTPS    bool          `env:"REQUIRE_HTTPS" otherwise:"on unless CONSIGN_PUBLIC_URL is http://localhost" doc:"Refuses requests that reached neither this server nor a trusted proxy over TLS."`
 	HSTSSubdomains  bool          `env:"HSTS_SUBDOMAINS" default:"off" doc:"Let HSTS include all subdomains of each host: only when all of them are served over HTTPS."`
 	CORSOrigins     []string      `env:"CORS_ORIGINS" doc:"Origins that may call the APIs from a browser at every host, besides the organization's own hostnames. For uploads only, an organization lists origins itself."`
