@@ -40,6 +40,7 @@ func TestDamagedFile(t *testing.T) {
 	ann.Get(object).Want(http.StatusServiceUnavailable)
 	ann.At(second).Get(object).Want(http.StatusServiceUnavailable)
 	ann.At(second).With("Range", "bytes=10-20").Get(object).Want(http.StatusServiceUnavailable)
+	ann.Get(transfer + "/archive").Want(http.StatusServiceUnavailable)
 	if got := scrape(t, s)["consign_damaged_files"]; got != 1 {
 		t.Errorf("%v damaged files are counted", got)
 	}

@@ -27,7 +27,7 @@ type Archive struct {
 // all, if the gate of the transfer lets all of them pass. created is the time that its entries carry. An object is opened when the reader
 // reaches it. The caller closes the archive.
 // Errors: transfer.ErrNotFound when an object of only is not one of the reservation, transfer.ErrBeingChecked, transfer.ErrHeld,
-// transfer.ErrRemoved.
+// transfer.ErrRemoved, transfer.ErrDamaged.
 func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created time.Time, only []id.Object,
 	g transfer.Gate) (Archive, error) {
 	if err := s.checkArchive(ctx, r, only, g); err != nil {
@@ -37,6 +37,10 @@ func (s *Service) OpenArchive(ctx context.Context, r id.Reservation, created tim
 		func() (layout, error) { return s.newLayout(ctx, r, created, only) })
 	if err != nil {
 		return Archive{}, err
+	}
+	if slices.ContainsFunc(l.files, func(f storedFile) bool { return f.damaged }) {
+		release()
+		return Archive{}, transfer.ErrDamaged
 	}
 	content := l.zip.Open(func(i int) (io.ReadSeekCloser, error) {
 		return s.openVerified(ctx, l.files[i])
