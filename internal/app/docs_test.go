@@ -82,6 +82,28 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
+// TestDocsTables checks that each row of a table has as many cells as its head: GitHub drops what is too much, and leaves missing cells empty.
+func TestDocsTables(t *testing.T) {
+	t.Parallel()
+	for _, file := range documents(t) {
+		cells, code := 0, false
+		for i, line := range strings.Split(readText(t, file), "\n") {
+			code = code != strings.HasPrefix(line, "```")
+			if code || !strings.HasPrefix(line, "|") {
+				cells = 0
+				continue
+			}
+			n := strings.Count(line, "|") - strings.Count(line, `\|`) - 1
+			if cells == 0 {
+				cells = n
+			}
+			if n != cells {
+				t.Errorf("%s:%d has %d cells, the head of its table %d", file, i+1, n, cells)
+			}
+		}
+	}
+}
+
 // TestPicturesAreShown checks that each picture in git is in a document. Pictures of all pages are made by make test-web.
 func TestPicturesAreShown(t *testing.T) {
 	t.Parallel()
