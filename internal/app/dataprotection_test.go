@@ -91,7 +91,8 @@ var retention = []retained{
 	{"audit", "who did what, when, from which network address and browser", "security, disputes", "{AUDIT_RETENTION}, by whole months"},
 	{"revocations, signing_keys", "ended sessions; keys that sign tokens", "sign-in", "until the tokens have expired"},
 	{"river_job, river_leader, river_notification, river_queue", "jobs, by uids", "background work", "a week at most"},
-	{"transfer.storage_checks", "checks of all stored files: counts, identifiers of files that are lost or damaged", "operation", "400 days"},
+	{"transfer.storage_checks, transfer.damaged_contents", "checks of stored files: counts, identifiers of files that are lost or damaged", "operation",
+		"400 days; damage: until the file is in order or erased"},
 	{"samples", "how many requests, transfers, people and bytes there were; no data about people", "charts of the console", "31 days"},
 	{"settings, migrations, river_migration", "no data about people", "operation", "always"},
 }
