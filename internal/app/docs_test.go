@@ -82,7 +82,7 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-// TestDocsTables checks that each row of a table has as many cells as its head: GitHub drops what is too much, and leaves missing cells empty.
+// TestDocsTables checks that each row of a table has as many cells as its head: a page drops cells too many, and leaves missing ones empty.
 func TestDocsTables(t *testing.T) {
 	t.Parallel()
 	for _, file := range documents(t) {
