@@ -12,6 +12,6 @@ shopt -s nullglob
 scripts=(test/attacks/*.sh)
 for script in "${scripts[@]}"; do
   echo "== $script"
-  timeout 600 "$script"
+  timeout 900 "$script"
 done
 echo "ok: ${#packages[@]} packages with attack tests, ${#scripts[@]} scripts"
