@@ -193,7 +193,7 @@ func TestSelftestFails(t *testing.T) {
 	t.Parallel()
 	s, environ, before := selftestServer(t, testkit.Space(func(string) (int64, int64, error) { return 1, 100 << 30, nil }))
 	out, _, err := consign(t.Context(), environ, "selftest", "--json")
-	if err == nil || !strings.Contains(err.Error(), "self-test, upload") || !strings.Contains(out, `"ok": false`) {
+	if err == nil || !strings.Contains(err.Error(), "503001") || !strings.Contains(out, `"ok": false`) {
 		t.Errorf("without space: %v\n%s", err, out)
 	}
 	nothingLeft(t, s, before)

@@ -52,6 +52,7 @@ func (ns *Notices) workAnnounce(ctx context.Context, a Announcement) error {
 	return nil
 }
 
+// Event writes an event into the feeds of its receivers.
 func (ns *Notices) Event(ctx context.Context, tx *postgres.Store, kind, subject string, receivers []id.Person) error {
 	return events.Append(ctx, tx.Tx(), ns.now(), events.Event{Kind: kind, Subject: subject, Receivers: receivers})
 }

@@ -100,8 +100,7 @@ type Begun struct {
 }
 
 // BeginSession stores the first ID token of a session and the time of the login.
-// Errors: identity.ErrPersonNotFound,
-// also when the epoch has changed.
+// Errors: identity.ErrPersonNotFound, also when the epoch has changed.
 func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 	return database.One[Begun](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
 		WITH person AS (

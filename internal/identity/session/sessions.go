@@ -43,6 +43,8 @@ type NewSession struct {
 	AuthTime         time.Time // zero: now
 }
 
+// BeginSession stores a new session with its first ID token.
+// Errors: identity.ErrPersonNotFound, also when the epoch has changed.
 func (ts *Tokens) BeginSession(ctx context.Context, tx *postgres.Store, c token.Client, n NewSession) (Begun, error) {
 	now, life := ts.now(), ts.issuer.Lifetimes()
 	b, err := tx.BeginSession(ctx, postgres.NewSession{

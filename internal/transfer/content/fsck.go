@@ -3,11 +3,12 @@ package content
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -83,7 +84,7 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 			return err
 		}
 		for _, row := range rows {
-			if at.sample == 0 || rand.Float64() < at.sample { //nolint:gosec // no secret
+			if at.sample == 0 || drawn(at.sample) {
 				if err := s.fsckRow(ctx, row, at, found); err != nil {
 					return err
 				}
@@ -115,6 +116,13 @@ func (s *Service) fsck(ctx context.Context, at *fsckPosition, report func(Findin
 		return found(Finding{Kind: FindingOrphan, Object: id.Object(g),
 			Detail: fmt.Sprintf("%d bytes, %s, changed %s", i.Size, state, i.Modified.UTC().Format(time.RFC3339))})
 	})
+}
+
+// drawn reports, by chance, whether an object belongs to a sample of a share of all.
+func drawn(share float64) bool {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return float64(binary.BigEndian.Uint64(b[:])) < share*(1<<64)
 }
 
 // fsckRow compares one object with its row, and counts it.

@@ -175,7 +175,9 @@ function Row({ request, party, marked, current, onOpen }) {
     })}</tr>`;
 }
 
-/** Asks further people. @param {any} props */
+/** The path of a request. @typedef {`${typeof transfer}/requests/${string}`} At */
+
+/** Asks further people. @param {{at: At, onChange: (request: Request) => void, done: () => void}} props */
 function More({ at, onChange, done }) {
   const [text, setText] = useState("");
   const { people, wrong } = readPeople(text);
@@ -190,7 +192,7 @@ function More({ at, onChange, done }) {
       ${N("Ask %d person", "Ask %d people", people.length)}<//></div><//>`;
 }
 
-/** Changes when the request is due. @param {any} props */
+/** Changes when the request is due. @param {{at: At, due: string, onChange: (request: Request) => void, done: () => void}} props */
 function Later({ at, due, onChange, done }) {
   const save = useAction(async (/** @type {{due: string}} */ values) => {
     const json = { due: values.due ? new Date(values.due).toISOString() : null };
