@@ -34,8 +34,9 @@ func (d draft) loseAnswer(network *cutter.Cutter, method, path string, body []by
 	if _, err := conn.Write(request); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := bufio.NewReader(conn).ReadString('\n'); err == nil {
-		t.Fatalf("the answer arrived: %s", got)
+	if got, err := http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
+		_ = got.Body.Close()
+		t.Fatalf("the answer arrived: %s", got.Status)
 	}
 	if n := network.Cuts() - before; n != 1 {
 		t.Fatalf("%d cuts", n)
