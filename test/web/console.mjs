@@ -87,7 +87,9 @@ export async function consoleTests() {
       bytes: 5e9, sweepOff: false };
     const problems = [{ kind: "lost", object: check.uid, detail: "400 bytes, none of them in the store" }];
     const done = { ...check, state: "done", finished: check.started, findings: 1, problems: [] };
-    const storage = { objects: 400, bytes: 2e10, encryption: true, encryptedObjects: 300, encryptedBytes: 1e10, sweepOff: true };
+    const transfers = [{ uid: "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f11", sender: "sam@example.com", recipients: ["ann@example.com"] }];
+    const storage = { objects: 400, bytes: 2e10, encryption: true, encryptedObjects: 300, encryptedBytes: 1e10, sweepOff: true,
+      damaged: [{ object: check.uid, detail: "the SHA-256 differs", found: check.started, transfers }] };
     for (const [look, options] of looks) {
       const context = await signedIn(await operator("Orsolya"), options);
       await context.route("**/admin/v1/storage", (route) =>
@@ -96,6 +98,7 @@ export async function consoleTests() {
       await context.route("**/admin/v1/storage/checks/*", (route) => route.fulfill({ json: { ...done, problems } }));
       const q = await page(context, "/admin/storage");
       await q.getByText("100 of 400 files", { exact: true }).waitFor();
+      await q.getByRole("row", { name: /sam@example\.com ann@example\.com/ }).waitFor();
       equal(await q.getByRole("button", { name: "Check all files" }).isDisabled(), true, "a second check cannot be started");
       await q.getByRole("button", { name: "Show problems" }).press("Enter");
       await q.getByText("400 bytes, none of them in the store").waitFor();
