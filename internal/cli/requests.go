@@ -40,40 +40,22 @@ func (p *Program) listRequests(ctx context.Context, state string, limit int) err
 	}
 	of := transferapi.ListRequestsParamsState(state)
 	params := &transferapi.ListRequestsParams{State: &of}
-	rows := [][]string{{"REQUEST", "DUE", "COMPLETE", "HANDED IN", "TO CHECK", "TITLE"}}
-	for listed := 0; limit == 0 || listed < limit; {
-		page := 200
-		if limit > 0 {
-			page = min(page, limit-listed)
-		}
-		params.Limit = &page
+	head := []string{"REQUEST", "DUE", "COMPLETE", "HANDED IN", "TO CHECK", "TITLE"}
+	return listPages(p, limit, head, func(page int, after *string) ([]transferapi.DocumentRequestSummary, *string, error) {
+		params.Limit, params.After = &page, after
 		list, err := c.Transfer.ListRequests(ctx, params)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		for _, r := range list.Requests {
-			listed++
-			if p.json {
-				if err := p.emit(r); err != nil {
-					return err
-				}
-				continue
-			}
-			due := "-"
-			if r.Due != nil {
-				due = r.Due.Local().Format("2006-01-02 15:04")
-			}
-			rows = append(rows, []string{r.UID.String(), due, fmt.Sprintf("%d of %d", r.Complete, r.PartyCount), strconv.Itoa(r.HandedIn),
-				strconv.Itoa(r.Waiting), r.Title})
+		return list.Requests, list.Next, nil
+	}, func(r transferapi.DocumentRequestSummary) []string {
+		due := "-"
+		if r.Due != nil {
+			due = r.Due.Local().Format("2006-01-02 15:04")
 		}
-		if params.After = list.Next; params.After == nil {
-			break
-		}
-	}
-	if p.json {
-		return nil
-	}
-	return p.table(rows)
+		return []string{r.UID.String(), due, fmt.Sprintf("%d of %d", r.Complete, r.PartyCount), strconv.Itoa(r.HandedIn),
+			strconv.Itoa(r.Waiting), r.Title}
+	})
 }
 
 func (p *Program) requestRemindCommand() *cobra.Command {

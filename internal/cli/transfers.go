@@ -63,29 +63,43 @@ func (p *Program) list(ctx context.Context, params *transferapi.ListTransfersPar
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"TRANSFER", "DATE", "STATE", "FROM", "TO", "FILES", "SIZE", "SUBJECT"}}
+	head := []string{"TRANSFER", "DATE", "STATE", "FROM", "TO", "FILES", "SIZE", "SUBJECT"}
+	return listPages(p, limit, head, func(page int, after *string) ([]transferapi.Transfer, *string, error) {
+		params.Limit, params.After = &page, after
+		list, err := c.Transfer.ListTransfers(ctx, params)
+		if err != nil {
+			return nil, nil, err
+		}
+		return list.Transfers, list.Next, nil
+	}, func(t transferapi.Transfer) []string {
+		return []string{t.UID.String(), t.CreatedAt.Local().Format("2006-01-02 15:04"), string(t.State), t.Sender.Email, to(t),
+			count(t.ObjectCount), total(t.TotalBytes), text(t.Subject)}
+	})
+}
+
+// listPages prints a list that is read page by page, as a table with a head or as lines of JSON. limit: the most entries; 0: all.
+func listPages[T any](p *Program, limit int, head []string, read func(page int, after *string) ([]T, *string, error),
+	row func(T) []string) error {
+	rows := [][]string{head}
+	var after *string
 	for listed := 0; limit == 0 || listed < limit; {
 		page := 200
 		if limit > 0 {
 			page = min(page, limit-listed)
 		}
-		params.Limit = &page
-		list, err := c.Transfer.ListTransfers(ctx, params)
+		entries, next, err := read(page, after)
 		if err != nil {
 			return err
 		}
-		for _, t := range list.Transfers {
-			listed++
-			if p.json {
-				if err := p.emit(t); err != nil {
-					return err
-				}
-				continue
+		listed += len(entries)
+		for _, e := range entries {
+			if !p.json {
+				rows = append(rows, row(e))
+			} else if err := p.emit(e); err != nil {
+				return err
 			}
-			rows = append(rows, []string{t.UID.String(), t.CreatedAt.Local().Format("2006-01-02 15:04"), string(t.State), t.Sender.Email, to(t),
-				count(t.ObjectCount), total(t.TotalBytes), text(t.Subject)})
 		}
-		if params.After = list.Next; params.After == nil {
+		if after = next; after == nil {
 			break
 		}
 	}

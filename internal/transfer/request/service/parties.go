@@ -299,17 +299,22 @@ func next(r request.Request, p request.Party, after time.Time) *time.Time {
 	return &n.At
 }
 
+// missingOf returns what parties have not handed in, as MissingItems does.
+func missingOf(ctx context.Context, tx stores, parties []request.Party) (map[id.Party]postgres.Missing, error) {
+	uids := make([]id.Party, len(parties))
+	for i, p := range parties {
+		uids[i] = p.UID
+	}
+	return tx.MissingItems(ctx, uids)
+}
+
 // planAll plans the reminders of all parties of a locked request anew.
 func (s *Service) planAll(ctx context.Context, tx stores, r request.Request) error {
 	parties, err := tx.Parties(ctx, r.UID)
 	if err != nil || len(parties) == 0 {
 		return err
 	}
-	uids := make([]id.Party, len(parties))
-	for i, p := range parties {
-		uids[i] = p.UID
-	}
-	missing, err := tx.MissingItems(ctx, uids)
+	missing, err := missingOf(ctx, tx, parties)
 	if err != nil {
 		return err
 	}

@@ -335,7 +335,7 @@ func (s *Service) Join(ctx context.Context, caller token.Caller, key, client str
 			return err
 		}
 		m := s.requestMail(mail.RequestLink, r, o.owner, p, nil)
-		m.Data["owner"] = o.owner.Email // whoever types an address does not send it the texts of somebody
+		m.Data["owner"] = o.owner.Email // no name: anybody can cause this mail, so it has no text that somebody chose
 		m.ReplyToName, m.ToName = "", ""
 		delete(m.Data, "title")
 		_, err = s.Mailer.Queue(ctx, tx.Tx(), m)

@@ -80,16 +80,12 @@ func (s *Service) RemindAll(ctx context.Context, caller token.Caller, uid id.Req
 		if err != nil || len(parties) == 0 {
 			return err
 		}
-		uids := make([]id.Party, len(parties))
-		for i, p := range parties {
-			uids[i] = p.UID
-		}
-		missing, err := tx.MissingItems(ctx, uids)
+		missing, err := missingOf(ctx, tx, parties)
 		if err != nil {
 			return err
 		}
+		var uids []id.Party
 		var messages []mail.Message
-		uids = uids[:0]
 		for _, p := range parties {
 			if missing[p.UID].Required > 0 {
 				uids, messages = append(uids, p.UID), append(messages, s.reminder(r, owner, p, missing[p.UID], false))
