@@ -4,6 +4,7 @@
 . "$(dirname "$0")/../lib.sh"
 cd "$root"
 [ -x bin/consign ] || fail "bin/consign is missing: run make build, or make test-attacks, which does"
-"${GO:-go}" test -tags campaign -count=1 -v -timeout 15m -run '^TestPrefixAttacker$' ./test/campaign >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "the prefix attacker"; }
+"${GO:-go}" test -tags campaign -count=1 -v -timeout 15m -run '^TestPrefixAttacker$' ./test/campaign \
+  >"$work/out" 2>&1 || { cat "$work/out" >&2; fail "the prefix attacker"; }
 grep '^row' "$work/out"
 echo "ok: honest people pass"

@@ -24,7 +24,8 @@ func (s *Store) InsertCheck(ctx context.Context, uid id.StorageCheck, scrub bool
 
 // HurryCheck lets the check that runs read at full speed.
 func (s *Store) HurryCheck(ctx context.Context) error {
-	_, err := database.Exec(ctx, s.q, "hurry storage check", `UPDATE transfer.storage_checks SET scrub = false WHERE state = 'running' AND scrub`)
+	_, err := database.Exec(ctx, s.q, "hurry storage check", `
+		UPDATE transfer.storage_checks SET scrub = false WHERE state = 'running' AND scrub`)
 	return err
 }
 

@@ -80,7 +80,8 @@ function New({ name, origin }) {
       <${Items} items=${items} onItems=${put} />
       <${Field} label=${T("Due date")} optional type="datetime-local" min=${localTime(new Date(now()))} ...${bind("due")} />
       ${values.due && html`<${Check} label=${T("Take nothing after it")} hint=${T("Otherwise what is late is marked as late.")}
-        checked=${values.late === "refuse"} onChange=${(/** @type {any} */ e) => change({ late: e.target.checked ? "refuse" : "mark" })} />`}
+        checked=${values.late === "refuse"}
+          onChange=${(/** @type {any} */ e) => change({ late: e.target.checked ? "refuse" : "mark" })} />`}
       <${People} value=${values.people} onValue=${(/** @type {string} */ text) => change({ people: text })} />
       <details class="more" open=${fields.fields.length > 0}><summary>${T("More")}</summary>
         <${Check} label=${T("A public link, too")} hint=${T("Anybody who has it can hand in, after proving an email address.")}
@@ -151,6 +152,7 @@ function Look({ name, values, items, first, fields }) {
   return html`<aside class="look" aria-label=${T("What people will see")}><p class="kicker">${first
     ? F("What %s will see", first.name || first.email) : T("What people will see")}</p>
     <div class="sheet" inert><${Head} view=${view} sample /><${Tally} there=${0} all=${items.length || 1} />
-      <ul class="asked">${view.items.map((/** @type {any} */ item) => html`<${Row} key=${item.uid} state=${{ ...standing(view, item), item }} disabled />`)}</ul>
+      <ul class="asked">${view.items.map((/** @type {any} */ item) => html`<${Row} key=${item.uid}
+        state=${{ ...standing(view, item), item }} disabled />`)}</ul>
       ${questions > 0 && html`<p class="hint">${N("%d question", "%d questions", questions)}</p>`}</div></aside>`;
 }

@@ -25,7 +25,8 @@ export function readPeople(text) {
     for (const email of addresses) {
       if (!usable(email)) wrong.push(email);
       else if (!found.has(email.toLowerCase())) {
-        found.set(email.toLowerCase(), { email, name: addresses.length > 1 ? named(line, email) : words.filter((w) => w !== email).join(" ") });
+        found.set(email.toLowerCase(), { email, name: addresses.length > 1 ? named(line, email)
+          : words.filter((w) => w !== email).join(" ") });
       }
     }
   }
@@ -33,13 +34,15 @@ export function readPeople(text) {
 }
 
 /** The name before an address in a line with several. @param {string} line @param {string} email */
-const named = (line, email) => (line.split(/[,;]/).find((part) => part.includes(email)) ?? "").replace(email, "").replace(/[<>"]/g, "").trim();
+const named = (line, email) =>
+  (line.split(/[,;]/).find((part) => part.includes(email)) ?? "").replace(email, "").replace(/[<>"]/g, "").trim();
 
 /** The field. @param {{value: string, onValue: (text: string) => void, optional?: boolean}} props */
 export function People({ value, onValue, optional = false }) {
   const input = useRef(/** @type {HTMLInputElement | null} */ (null));
   const { people, wrong } = readPeople(value);
-  const said = wrong.length ? F("This is not an email address: %s", list([...wrong.slice(0, shown), ...(wrong.length > shown ? ["…"] : [])])) : "";
+  const said = wrong.length ? F("This is not an email address: %s",
+    list([...wrong.slice(0, shown), ...(wrong.length > shown ? ["…"] : [])])) : "";
   const read = async (/** @type {any} */ event) => {
     const [file] = event.target.files;
     event.target.value = "";

@@ -83,7 +83,8 @@ export function Check({ request, cell, waiting, onChange, onOpen }) {
           <span class="hint clipped">${state}${of.reason ? `: ${of.reason}` : ""} · ${when(of.changedAt)}</span></span>
         <span class="row tight nowrap"><${Button} aria-keyshortcuts="R" onClick=${() => setReturning(true)}>${T("Send back…")}
             <kbd aria-hidden="true">R</kbd><//>
-          <${Button} kind="primary" icon="check" aria-keyshortcuts="A" busy=${decide.busy} disabled=${of.state === "accepted"} onClick=${accept}>
+          <${Button} kind="primary" icon="check" aria-keyshortcuts="A" busy=${decide.busy}
+            disabled=${of.state === "accepted"} onClick=${accept}>
             ${T("Accept")} <kbd aria-hidden="true">A</kbd><//></span>
       </footer>`}
   </dialog>`;

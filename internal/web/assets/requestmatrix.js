@@ -101,7 +101,8 @@ export function Matrix({ request, onChange, onReload, onGone }) {
           ["missing", F("Missing (%s)", late.length)]]} /></div>
       <div id="parties" role="tabpanel" aria-labelledby=${`tab-${show}`}>
         ${parties.length === 0 ? html`<p class="empty">${show === "waiting" ? T("Nothing waits for you.") : T("Nothing is missing.")}</p>`
-          : html`<${Grid} key=${show} request=${request} parties=${parties} onOpen=${(/** @type {string} */ next) => go({ cell: next })} />`}
+          : html`<${Grid} key=${show} request=${request} parties=${parties}
+            onOpen=${(/** @type {string} */ next) => go({ cell: next })} />`}
       </div>`}
     ${cell && Check && html`<${Check} request=${request} cell=${cell} waiting=${show === "waiting"} onChange=${onChange}
       onOpen=${(/** @type {string} */ next) => go({ cell: next }, true)} />`}`;
@@ -121,7 +122,8 @@ function Grid({ request, parties, onOpen }) {
   const cells = parties.slice(0, limit).flatMap((p) => documents({ ...request, parties: [p] }, false));
   const current = cells.includes(first.current) ? first.current : cells[0];
   const move = (/** @type {KeyboardEvent} */ event) => {
-    const button = /** @type {HTMLElement} */ (event.target).closest("button"), rows = [...table.current?.querySelectorAll("tbody tr") ?? []];
+    const button = /** @type {HTMLElement} */ (event.target).closest("button"),
+      rows = [...table.current?.querySelectorAll("tbody tr") ?? []];
     const cell = button?.closest("td"), row = cell?.closest("tr");
     if (!button || !cell || !row) return;
     const all = [...table.current?.querySelectorAll("td button") ?? []], n = all.indexOf(button);
