@@ -3,6 +3,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +16,12 @@ import (
 	"github.com/consign-dev/consign/client/transferapi"
 )
 
-// Delivery says to whom files go. With Mailbox they go to the owner of a mailbox, from anybody. Otherwise the client must be signed
-// in: they go to Recipients, or with none to everybody who has the link.
+// Delivery says to whom files go. With Mailbox they go to the owner of a mailbox, from anybody. With Request they go to the person who
+// asks for documents, and no other member counts. Otherwise the client must be signed in: they go to Recipients, or with none to everybody
+// who has the link.
 type Delivery struct {
 	Mailbox                 string // vanity link or uid of its owner
+	Request                 string // key of the link of a party of a request; each File names its Item
 	SenderName, SenderEmail string // of a delivery to a mailbox
 	Recipients              []transferapi.Recipient
 
@@ -35,6 +38,7 @@ type Upload struct {
 	UID     string         `json:"uid"`
 	Token   string         `json:"token"`
 	Objects []UploadObject `json:"objects"`
+	Prefix  string         `json:"prefix,omitempty"` // of the ClientIDs, where other programs attach files, too
 
 	c     *Client
 	files []File
@@ -62,7 +66,10 @@ func (u *Upload) Authorize(ctx context.Context, r *http.Request) error {
 // Reserve begins a delivery. It is repeated with an Idempotency-Key when its answer is lost, and so makes one reservation. Errors: *Error.
 func (c *Client) Reserve(ctx context.Context, d Delivery) (*Upload, error) {
 	reserve := c.reserve
-	if d.Mailbox != "" {
+	switch {
+	case d.Request != "":
+		return c.openRequest(ctx, d.Request)
+	case d.Mailbox != "":
 		reserve = c.reserveMailbox
 	}
 	u, err := reserve(ctx, d, idempotencyKey(uuid.NewString()))
@@ -95,7 +102,7 @@ func (c *Client) reserve(ctx context.Context, d Delivery, editors ...transferapi
 	if err != nil {
 		return nil, err
 	}
-	return c.reserved(r, resp.Header.Get("Authorization"))
+	return c.reserved(r.UID, resp.Header.Get("Authorization"))
 }
 
 // reserveMailbox reserves a transfer to a mailbox and answers its questions.
@@ -107,7 +114,7 @@ func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...tran
 	if err != nil {
 		return nil, err
 	}
-	u, err := c.reserved(r, resp.Header.Get("Authorization"))
+	u, err := c.reserved(r.UID, resp.Header.Get("Authorization"))
 	if err != nil || len(d.Fields) == 0 {
 		return u, err
 	}
@@ -119,12 +126,28 @@ func (c *Client) reserveMailbox(ctx context.Context, d Delivery, editors ...tran
 	return u, err
 }
 
-func (c *Client) reserved(r *transferapi.Reservation, authorization string) (*Upload, error) {
+// openRequest opens the reservation of a party, which is the same until it is confirmed. It may have files of other programs.
+func (c *Client) openRequest(ctx context.Context, key string) (u *Upload, err error) {
+	var resp http.Response
+	err = again(ctx, c, func() error {
+		r, err := c.Transfer.OpenPublicRequest(ctx, key, Answered(&resp))
+		if err == nil {
+			u, err = c.reserved(r.Reservation, resp.Header.Get("Authorization"))
+		}
+		return err
+	})
+	if err == nil {
+		u.Prefix = uuid.NewString() + "-"
+	}
+	return u, err
+}
+
+func (c *Client) reserved(uid uuid.UUID, authorization string) (*Upload, error) {
 	token, ok := strings.CutPrefix(authorization, "Bearer ")
 	if !ok {
 		return nil, fmt.Errorf("the server made a reservation without its token")
 	}
-	return &Upload{UID: r.UID.String(), Token: token, c: c}, nil
+	return &Upload{UID: uid.String(), Token: token, c: c}, nil
 }
 
 // Continue continues an upload that an earlier program has stored. files are those of its Objects, in their order. An upload that
@@ -149,20 +172,17 @@ const attachBatch = 1000
 // type that the mailbox does not accept.
 func (u *Upload) Attach(ctx context.Context, files ...File) error {
 	var objects []UploadObject
+	items := map[uuid.UUID][]transferapi.ObjectRequest{}
 	for i, f := range files {
-		objects = append(objects, UploadObject{ClientID: fmt.Sprint("f", len(u.Objects)+i), Name: f.Name, Size: f.Size})
+		o := UploadObject{ClientID: fmt.Sprint(cmp.Or(u.Prefix, "f"), len(u.Objects)+i), Name: f.Name, Size: f.Size}
+		objects = append(objects, o)
+		items[f.Item] = append(items[f.Item], transferapi.ObjectRequest{ClientID: o.ClientID, Name: o.Name, IntendedSize: o.Size})
 	}
-	for batch := range slices.Chunk(objects, attachBatch) {
-		var list transferapi.ObjectListRequest
-		for _, o := range batch {
-			list.Objects = append(list.Objects, transferapi.ObjectRequest{ClientID: o.ClientID, Name: o.Name, IntendedSize: o.Size})
-		}
-		var body transferapi.AttachRequest
-		if err := body.FromObjectListRequest(list); err != nil {
-			return err
-		}
-		if err := u.attach(ctx, body); err != nil {
-			return err
+	for item, list := range items {
+		for batch := range slices.Chunk(list, attachBatch) {
+			if err := u.attach(ctx, item, batch); err != nil {
+				return err
+			}
 		}
 	}
 	u.Objects, u.files = append(u.Objects, objects...), append(u.files, files...)
@@ -170,9 +190,13 @@ func (u *Upload) Attach(ctx context.Context, files ...File) error {
 }
 
 // attach attaches a batch. It can be repeated: the server recognizes objects that it has.
-func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) error {
+func (u *Upload) attach(ctx context.Context, item uuid.UUID, batch []transferapi.ObjectRequest) error {
+	var body transferapi.AttachRequest
+	if err := body.FromObjectListRequest(transferapi.ObjectListRequest{Objects: batch}); err != nil {
+		return err
+	}
 	return again(ctx, u.c, func() error {
-		_, err := u.c.Transfer.AttachObjects(ctx, u.UID, nil, body, bearer(u.Token))
+		_, err := u.c.Transfer.AttachObjects(ctx, u.UID, &transferapi.AttachObjectsParams{Item: some(item)}, body, bearer(u.Token))
 		return err
 	})
 }
@@ -180,7 +204,8 @@ func (u *Upload) attach(ctx context.Context, body transferapi.AttachRequest) err
 // codeConfirmed is the answer for a reservation that is confirmed.
 const codeConfirmed = 409010
 
-// Confirm delivers the transfer. When the answer of an earlier confirm was lost, the result has only its UID.
+// Confirm delivers the transfer. Of a request it hands in what is uploaded, also without files of all required items. When the answer of
+// an earlier confirm was lost, the result has only its UID.
 func (u *Upload) Confirm(ctx context.Context) (*transferapi.Transfer, error) {
 	var transfer *transferapi.Transfer
 	err := again(ctx, u.c, func() error { // a second confirm is recognized

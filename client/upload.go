@@ -18,12 +18,15 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // File is a file to send.
 type File struct {
 	Name string // as the recipient sees it; slashes make folders
 	Size int64
+	Item uuid.UUID // of a request that the file is for
 	Open func() (Content, error)
 }
 

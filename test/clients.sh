@@ -88,7 +88,8 @@ echo "$(find "$work/taken" -type f | wc -l) files, each once and complete, after
 
 step "the TypeScript package in node"
 npm_ci clients/typescript
-(cd clients/typescript && npm run --silent build && CONSIGN_URL=$server CONSIGN_TOKEN=$token CONSIGN_SEND_TOKEN=$sender npm test --silent)
+(cd clients/typescript && npm run --silent build && CONSIGN_URL=$server CONSIGN_TOKEN=$token CONSIGN_SEND_TOKEN=$sender \
+  CONSIGN_REQUEST_TOKEN=$(api_token requests:manage) npm test --silent)
 
 for more in test/clients/*.sh; do # such as webhooks.sh, which starts a server of its own
   [ -e "$more" ] || continue

@@ -5,8 +5,13 @@ import type { Consign, Transfer } from "./index.js";
 import { Backoff, once, passes, repeat } from "./retry.js";
 import type { components } from "./transfer.js";
 
-/** To whom files go: to a mailbox, from anybody; or to recipients, or with none to everybody who has the link. */
+/**
+ * To whom files go: to a mailbox, from anybody; to the person who asks for documents; or to recipients, or with none to everybody who has
+ * the link.
+ */
 export interface Delivery {
+  /** Key of the link of a party of a request; each source names its item. No other member counts then. */
+  request?: string;
   /** Link name of a mailbox, or uid of its owner. */
   mailbox?: string;
   senderName?: string;
@@ -25,6 +30,8 @@ export interface Delivery {
 export interface Source {
   name: string;
   blob: Blob;
+  /** uid of the item of a request that the file is for. */
+  item?: string;
 }
 
 export interface SentObject {
@@ -40,6 +47,8 @@ export interface UploadState {
   uid: string;
   token: string;
   objects: SentObject[];
+  /** Of the client ids, where other programs attach files, too. */
+  prefix?: string;
 }
 
 export interface UploadOptions {
@@ -55,8 +64,15 @@ export interface UploadOptions {
 export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
   let response: Response;
   let uid: string;
+  let prefix: string | undefined;
   const texts = { ...(d.subject !== undefined && { subject: d.subject }), ...(d.message !== undefined && { message: d.message }) };
-  if (d.mailbox !== undefined) {
+  if (d.request !== undefined) { // the reservation of a party is the same until it is confirmed
+    const key = d.request;
+    const made = await repeat(consign, () => consign.transfer.POST("/public/requests/{key}", { params: { path: { key } } }));
+    response = made.response;
+    uid = made.data?.reservation ?? "";
+    prefix = `${crypto.randomUUID()}-`;
+  } else if (d.mailbox !== undefined) {
     const key = d.mailbox;
     const body = { ...texts, ...(d.senderName !== undefined && { anonSender: d.senderName }),
       ...(d.senderEmail !== undefined && { anonEmail: d.senderEmail }) };
@@ -75,7 +91,7 @@ export async function reserve(consign: Consign, d: Delivery): Promise<Upload> {
   }
   const token = response.headers.get("Authorization")?.replace(/^Bearer /, "");
   if (!uid || !token) throw new Error("the server made a reservation without its token");
-  const upload = new Upload(consign, { uid, token, objects: [] });
+  const upload = new Upload(consign, { uid, token, objects: [], ...(prefix !== undefined && { prefix }) });
   if (d.mailbox !== undefined && d.fields && Object.keys(d.fields).length > 0) {
     await consign.transfer.PATCH("/reservations/{uid}", {
       params: { path: { uid } }, headers: upload.authorization, body: { fields: d.fields },
@@ -108,12 +124,17 @@ export class Upload {
 
   /** Adds files. It can be repeated after an error. */
   async attach(sources: Source[]): Promise<void> {
-    const objects = sources.map((s, i) => ({ clientId: `f${this.state.objects.length + i}`, name: s.name, intendedSize: s.blob.size }));
-    for (let at = 0; at < objects.length; at += 1000) {
-      // the server recognizes objects that it has
-      await repeat(this.consign, () => this.consign.transfer.POST("/reservations/{uid}/objects", {
-        params: { path: { uid: this.state.uid } }, headers: this.authorization, body: { objects: objects.slice(at, at + 1000) },
-      }));
+    const objects = sources.map((s, i) => ({ clientId: `${this.state.prefix ?? "f"}${this.state.objects.length + i}`, name: s.name,
+      intendedSize: s.blob.size }));
+    for (const item of new Set(sources.map((s) => s.item))) {
+      const list = objects.filter((_, i) => sources[i]?.item === item);
+      for (let at = 0; at < list.length; at += 1000) {
+        // the server recognizes objects that it has
+        await repeat(this.consign, () => this.consign.transfer.POST("/reservations/{uid}/objects", {
+          params: { path: { uid: this.state.uid }, ...(item !== undefined && { query: { item } }) }, headers: this.authorization,
+          body: { objects: list.slice(at, at + 1000) },
+        }));
+      }
     }
     this.state.objects.push(...objects.map(({ clientId, name, intendedSize }) => ({ clientId, name, size: intendedSize })));
     this.sources.push(...sources);
@@ -198,7 +219,10 @@ export class Upload {
     object.sha256 = hex(digest.digest());
   }
 
-  /** Delivers the transfer. When the answer of an earlier confirm was lost, the result has only the uid. */
+  /**
+   * Delivers the transfer. Of a request it hands in what is uploaded, also without files of all required items. When the answer of an
+   * earlier confirm was lost, the result has only the uid.
+   */
   async confirm(): Promise<Pick<Transfer, "uid"> & Partial<Transfer>> {
     try {
       const { data } = await repeat(this.consign, () => this.consign.transfer.POST("/reservations/{uid}/confirm", {

@@ -1,5 +1,5 @@
-// The main job against a real server: CONSIGN_URL, CONSIGN_TOKEN (transfers:read) and CONSIGN_SEND_TOKEN (transfers:send) of the owner of
-// the mailbox demo. make test-clients sets them.
+// The main job against a real server: CONSIGN_URL, CONSIGN_TOKEN (transfers:read) and CONSIGN_SEND_TOKEN (transfers:send) and
+// CONSIGN_REQUEST_TOKEN (requests:manage) of the owner of the mailbox demo. make test-clients sets them.
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -120,4 +120,24 @@ test("a link with a password, and errors with their codes", async () => {
   assert.equal(text, "for you");
   await assert.rejects(stranger.transfer.GET("/transfers"), { name: "ConsignError", status: 401 });
   await assert.rejects(reserve(stranger, { mailbox: "nobody-here" }), { name: "ConsignError", status: 404 });
+});
+
+test("a program hands in for a person who was asked for documents, through a network that fails", async () => {
+  const owner = await connect(url, { token: process.env.CONSIGN_REQUEST_TOKEN });
+  const asked = { title: "Statement 2026", items: [{ name: "Lease" }, { name: "Letter" }], parties: [{ email: "bob@example.org" }] };
+  const made = must(await owner.transfer.POST("/requests", { body: asked }));
+  const bob = await connect(url, { fetch: shaky("PUT", "HEAD") });
+  const upload = await reserve(bob, { request: new URL(made.parties[0].link).pathname.split("/").at(-1) });
+  const [lease, letter] = made.items.map((item) => item.uid), content = randomBytes(700_000);
+  const state = structuredClone(upload.state); // of a program that ends before it knows that its files are attached
+  const sources = [{ name: "lease.pdf", blob: new Blob([content]), item: lease },
+    { name: "letter.txt", blob: new Blob(["dear"]), item: letter }];
+  await upload.attach(sources);
+  const again = Upload.resume(bob, state, []);
+  await again.attach(sources);
+  await again.send({ chunk: 100_000 });
+  const { uid } = await again.confirm();
+  const seen = must(await owner.transfer.GET("/requests/{uid}", { params: { path: { uid: made.uid } } }));
+  const files = seen.parties[0].items.map((i) => i.files.map((f) => [f.name, f.transfer]));
+  assert.deepEqual(files, [[["lease.pdf", uid]], [["letter.txt", uid]]]);
 });
