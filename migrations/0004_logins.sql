@@ -94,11 +94,16 @@ CREATE TABLE identity.id_tokens (
     federated          boolean     NOT NULL DEFAULT false, -- the session began at an external provider
     external_sid       text,                               -- that provider's name for its own session
     set_password_until timestamptz,                        -- after a password reset
+    -- The last proofs of the session (contract 3.21), and the person's device epoch at that time: they end with the password.
+    password_proved_at timestamptz,
+    factor_proved_at   timestamptz,
+    proof_epoch        bigint,
     ended_at           timestamptz,
     CONSTRAINT id_tokens_pkey PRIMARY KEY (jti),
     CONSTRAINT id_tokens_person_fkey FOREIGN KEY (person) REFERENCES identity.persons (uid) ON DELETE CASCADE,
     CONSTRAINT id_tokens_state_known CHECK (state IN ('active', 'graced', 'ended')),
     CONSTRAINT id_tokens_ended CHECK ((state = 'ended') = (ended_at IS NOT NULL)),
+    CONSTRAINT id_tokens_proof_epoch CHECK (proof_epoch IS NOT NULL OR coalesce(password_proved_at, factor_proved_at) IS NULL),
     CONSTRAINT id_tokens_level_known CHECK (auth_level BETWEEN 0 AND 2)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 CREATE INDEX id_tokens_person_idx ON identity.id_tokens (person);

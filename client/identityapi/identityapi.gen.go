@@ -1029,7 +1029,8 @@ type ProfileChange struct {
 // last 15 minutes is enough. After that the call needs `authKey`, or it is 403010. A wrong password is 403046. A
 // person with TOTP or a passkey also sends `authFactor` (else 403048; a wrong code is 403045), unless the login within the last
 // 15 minutes had the second factor. With type `webauthn` its key is the browser's answer to the options of `POST /profile/passkey/options`;
-// if the authenticator verified the person, `authKey` can be left out. People of an external provider log in again. Each request with one of the
+// if the authenticator verified the person, `authKey` can be left out. Each counts in the same session for ten
+// minutes: until then the calls need it no more. People of an external provider log in again. Each request with one of the
 // members takes a token of the bucket of 10 that drains one in 15 s.
 type Proof struct {
 	AuthFactor *struct {

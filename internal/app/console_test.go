@@ -107,6 +107,38 @@ func TestOperatorSession(t *testing.T) {
 	olga.Post(session, map[string]any{"authKey": "a guess"}).WantError(fault.ErrRateLimited)
 }
 
+// TestAttackRenewedOperatorSession: a stolen token for changes does not renew itself, and a proof for something else does not make it last
+// longer.
+func TestAttackRenewedOperatorSession(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, code := s.SignUpOperator("olga@example.com")
+	session := httpapi.OperatorBase + "/session"
+	proof := func() map[string]any {
+		return map[string]any{"authKey": testkit.Password, "authFactor": map[string]any{"type": "totp", "key": code()}}
+	}
+	s.Clock.Advance(s.Config.YoungSession + time.Minute)
+	olga.Refresh()
+	stolen := olga.As(olga.Post(session, proof()).Want(http.StatusOK).String("token"))
+	until := stolen.Get(session).Want(http.StatusOK).String("changesUntil")
+	s.Clock.Advance(5 * time.Minute)
+	stolen = stolen.As(stolen.Post(session, nil).Want(http.StatusOK).String("token"))
+	if got := stolen.Get(session).Want(http.StatusOK).String("changesUntil"); got != until {
+		t.Errorf("a token that renewed itself counts until %s, the proof until %s", got, until)
+	}
+	again := olga.As(olga.Post(session, nil).Want(http.StatusOK).String("token")) // the session's proof of five minutes ago
+	if got := again.Get(session).Want(http.StatusOK).String("changesUntil"); got != until {
+		t.Errorf("an earlier proof counts until %s, want %s", got, until)
+	}
+	s.Clock.Advance(4 * time.Minute)
+	again = olga.As(olga.Post(session, nil).Want(http.StatusOK).String("token"))
+	olga.Refresh()
+	s.Clock.Advance(7 * time.Minute)
+	again.Post(session, nil).WantError(identity.ErrSessionNotYoung)
+	olga.Refresh()
+	olga.Post(session, nil).WantError(identity.ErrSessionNotYoung)
+}
+
 // TestConsoleIsAudited: each call has an entry, also a refused one and a read. The same read again has one a minute later only.
 func TestConsoleIsAudited(t *testing.T) {
 	t.Parallel()

@@ -108,11 +108,11 @@ func TestStepUpFactor(t *testing.T) {
 	}
 	s.Clock.Advance(16 * time.Minute)
 	ann.Refresh()
+	remove(ann, map[string]any{"authFactor": map[string]any{"type": "totp", "key": code()}}).WantError(identity.ErrSessionNotYoung)
 	remove(ann, map[string]any{"authKey": testkit.Password}).WantError(identity.ErrFactorFirst)
 	remove(ann, factor("totp", "000000")).WantError(identity.ErrVerificationFailed)
 	remove(ann, factor("recovery", "AAAAAAAAAA")).WantError(identity.ErrVerificationFailed)
 	remove(ann, factor("sms", "1")).WantError(identity.ErrUnsupportedType)
-	remove(ann, map[string]any{"authFactor": map[string]any{"type": "totp", "key": code()}}).WantError(identity.ErrSessionNotYoung)
 	used := code()
 	add := func() (*testkit.Response, error) {
 		body := factor("totp", used)

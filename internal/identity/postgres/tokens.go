@@ -28,12 +28,13 @@ const replacement = `, c AS MATERIALIZED (
 		), t AS (
 			INSERT INTO identity.id_tokens
 			    (jti, person, sid, auth_level, auth_time, issued_at, expires_at, user_agent, ip, federated, external_sid, set_password_until,
-				in_cookie)
+				in_cookie, password_proved_at, factor_proved_at, proof_epoch)
 			SELECT $4::uuid, old.person, old.sid,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN 1 ELSE old.auth_level END,
 			       old.auth_time, $5::timestamptz,
 			       CASE WHEN old.auth_level = 0 AND c.email_verified THEN $6::timestamptz ELSE old.expires_at END,
-			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until, old.in_cookie
+			       $7::text, $8::text, old.federated, old.external_sid, old.set_password_until, old.in_cookie,
+			       old.password_proved_at, old.factor_proved_at, old.proof_epoch
 			FROM old JOIN c ON c.person = old.person
 			ORDER BY old.issued_at DESC, old.jti DESC LIMIT 1
 			RETURNING person, jti, sid, state, auth_level, auth_time, issued_at, expires_at, federated, set_password_until

@@ -244,10 +244,15 @@ func (s *Service) rename(ctx context.Context, tx *postgres.Store, caller token.C
 // Errors: identity.ErrCannotUnregister, identity.ErrAuthenticatorNotFound, and those of stepUp.
 func (s *Service) DeleteAuthenticator(ctx context.Context, caller token.Caller, a id.Authenticator, proof token.Proof) error {
 	var p proved
-	if proof.Factor != nil && caller.AuthLevel < identity.LevelTwo {
-		var err error
-		if p, err = s.prove(ctx, caller, proof); err != nil {
+	if caller.AuthLevel < identity.LevelTwo {
+		kept, err := s.keptProofs(ctx, caller)
+		if err != nil {
 			return err
+		}
+		if p.factor = kept.FactorProvedAt != nil; proof.Factor != nil {
+			if p, err = s.prove(ctx, caller, proof); err != nil {
+				return err
+			}
 		}
 	}
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {

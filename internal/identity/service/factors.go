@@ -88,10 +88,8 @@ func (s *Service) lockProved(ctx context.Context, tx *postgres.Store, caller tok
 		return err
 	case credential.Needed(factors) && caller.AuthLevel < identity.LevelTwo && !p.factor:
 		return identity.ErrFactorFirst
-	case p.use != nil:
-		return p.use(ctx, tx)
 	}
-	return nil
+	return p.consume(ctx, tx)
 }
 
 // factorNotice returns the notice of a change of a second factor.
@@ -103,11 +101,15 @@ func factorNotice(template, kind, name string) notice.Notice {
 	return notice.Notice{Template: template, Detail: " " + kind, Data: data}
 }
 
-// factorChanged revokes every access token and records a change of second factors. The person is locked.
+// factorChanged revokes every access token, ends what other sessions have proved with a factor, and records a change of second factors. The
+// person is locked.
 func (s *Service) factorChanged(ctx context.Context, tx *postgres.Store, caller token.Caller, action string,
 	a identity.Authenticator) error {
 	epoch, err := tx.RaiseEpoch(ctx, caller.Person)
 	if err != nil {
+		return err
+	}
+	if err := tx.ForgetFactors(ctx, caller.Person, caller.Session); err != nil {
 		return err
 	}
 	if err := s.recordOwn(ctx, tx, caller, action, a.UID.String(), map[string]string{"type": a.Type}); err != nil {

@@ -62,21 +62,21 @@ func (s *Service) ChangesUntil(caller token.Caller) time.Time {
 	return caller.AuthTime.Add(s.settings.YoungSession)
 }
 
-// RenewOperatorSession returns an access token of the caller's session whose login is now, after the caller has proved who it is
-// (contract 9.1). The session itself stays as old as it is.
+// RenewOperatorSession returns an access token of the caller's session whose login is as old as the proof of who the caller is
+// (contract 9.1). The session itself stays as old as it is, and the token cannot renew itself without another proof.
 // Errors: those of stepUp.
 func (s *Service) RenewOperatorSession(ctx context.Context, caller token.Caller, p token.Proof) (session.Access, error) {
-	use, err := s.stepUp(ctx, caller, p)
+	shown, err := s.prove(ctx, caller, p)
 	if err != nil {
 		return session.Access{}, err
 	}
-	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return use(ctx, tx) })
+	err = s.store.InTx(ctx, func(tx *postgres.Store) error { return shown.consume(ctx, tx) })
 	if err != nil {
 		return session.Access{}, err
 	}
 	claims := token.Claims{
 		Person: caller.Person, Session: caller.Session, Organization: caller.Organization, Roles: caller.Roles, AuthLevel: caller.AuthLevel,
-		AuthTime: s.now(), IssuedAt: s.now(), Email: caller.Email, Epoch: caller.Epoch, SetPassword: caller.SetPassword,
+		AuthTime: shown.at, IssuedAt: s.now(), Email: caller.Email, Epoch: caller.Epoch, SetPassword: caller.SetPassword,
 	}
 	claims.ExpiresAt = claims.IssuedAt.Add(s.issuer.Lifetimes().Access)
 	raw, err := s.issuer.Issue(ctx, token.KindAccess, claims)
