@@ -108,4 +108,45 @@ await test("malware: the page of a link waits for the check", async () => {
   equal(fs.readFileSync(await got.path(), "utf8"), "slow but harmless", "the bytes");
 });
 
+await test("malware: journey: a document of a request is infected, both see it, it goes back and a clean one is accepted", async () => {
+  const { who } = await boss("Olga");
+  const token = await access(who), email = `bob${Date.now()}@example.org`;
+  const { body: made } = await api("POST", `${transfer}/requests`, { token, json: { title: "Statement 2026",
+    items: [{ name: "Lease" }, { name: "Letter" }], parties: [{ email, name: "Bob Builder" }] } });
+  const bob = await page(await visitor(), new URL(made.parties[0].link).pathname);
+  const put = (nth, name, text) => bob.locator("[data-test=item]").nth(nth).locator("[data-test=files]").setInputFiles(
+    { name, mimeType: "text/plain", buffer: Buffer.from(text) });
+  const handIn = async (there) => {
+    await bob.waitForFunction((want) => document.querySelector("[data-test=tally]")?.textContent?.trim() === want, there);
+    await bob.locator("[data-test=handin]").click();
+    await bob.waitForFunction(() => document.querySelector("[data-test=handin]")?.disabled !== false);
+  };
+  await put(0, "lease.txt", "a worm in the lease");
+  await put(1, "letter.txt", "dear office");
+  await handIn("2 of 2");
+
+  const o = await page(await signedIn(who), `/requests/${made.uid}`);
+  await o.getByRole("button", { name: "Check 2 documents" }).click();
+  await o.locator("dialog").getByText("Malware was found").waitFor();
+  equal(await o.getByRole("button", { name: "Download lease.txt" }).count(), 0, "downloads of what is infected");
+  await looked(o, "malware-request");
+  await o.keyboard.press("r");
+  await looked(o, "malware-request-return");
+  await o.getByRole("button", { name: "Send back", exact: true }).click();
+  await o.getByText("dear office").waitFor();
+  await o.keyboard.press("a");
+  await o.waitForFunction(() => !document.querySelector("dialog"));
+
+  await bob.reload();
+  await bob.getByText("Malware was found in this file.").waitFor();
+  await looked(bob, "malware-request-party");
+  await put(0, "lease-clean.txt", "the lease");
+  await handIn("2 of 2");
+  await o.getByRole("button", { name: "Check 1 document" }).click();
+  await o.getByText("the lease", { exact: true }).waitFor();
+  await o.keyboard.press("a");
+  await bob.reload();
+  await bob.getByText("Everything is accepted.").waitFor();
+});
+
 await finish();

@@ -69,7 +69,7 @@ export function Check({ request, cell, waiting, onChange, onOpen }) {
       aria-pressed=${String(f === file)} onClick=${() => setNth(i)}><span class="clipped">${f.name}</span><//>`)}</div>`}
     ${infected ? html`<div class="stage"><${Notice} kind="bad">${T("Malware was found")}<//></div>`
       : html`<${Stage} key=${file.uid} object=${/** @type {any} */ (file)} read=${readOwn(file.transfer)} />`}
-    ${returning && html`<${Return} refused=${decide.error} busy=${decide.busy} onBack=${() => setReturning(false)}
+    ${returning && html`<${Return} infected=${infected} refused=${decide.error} busy=${decide.busy} onBack=${() => setReturning(false)}
       onSend=${(/** @type {string} */ reason) => decide.run({ state: "returned", reason })} />`}
     ${!returning && html`<${Problem} error=${decide.error} />
       <footer class="row between">
@@ -92,10 +92,10 @@ export function Check({ request, cell, waiting, onChange, onOpen }) {
 
 /**
  * Why a document goes back: one or more reasons, and what else is to be said.
- * @param {{busy: boolean, refused: any, onSend: (reason: string) => void, onBack: () => void}} props
+ * @param {{infected: boolean, busy: boolean, refused: any, onSend: (reason: string) => void, onBack: () => void}} props
  */
-function Return({ busy, refused, onSend, onBack }) {
-  const [chosen, setChosen] = useState(/** @type {string[]} */ ([])), [more, setMore] = useState("");
+function Return({ infected, busy, refused, onSend, onBack }) {
+  const all = reasons(infected), [chosen, setChosen] = useState(infected ? [all[0]] : []), [more, setMore] = useState("");
   const form = useRef(/** @type {any} */ (null));
   useEffect(() => form.current?.querySelector("input")?.focus(), []);
   const escape = (/** @type {any} */ event) => {
@@ -107,7 +107,7 @@ function Return({ busy, refused, onSend, onBack }) {
   const flip = (/** @type {string} */ r) => setChosen(chosen.includes(r) ? chosen.filter((o) => o !== r) : [...chosen, r]);
   return html`<div ref=${form} onKeyDown=${escape}><${Form} class="return" onSend=${() => reason && onSend(reason)}>
     <fieldset class="plain"><legend>${T("Why do you send it back?")}</legend>
-      <div class="toggles">${reasons().map((r) => html`<label class=${chosen.includes(r) ? "on" : ""}><input type="checkbox"
+      <div class="toggles">${all.map((r) => html`<label class=${chosen.includes(r) ? "on" : ""}><input type="checkbox"
         checked=${chosen.includes(r)} onChange=${() => flip(r)} />${r}</label>`)}</div></fieldset>
     <textarea rows="2" maxlength="900" aria-label=${T("Further words")} placeholder=${T("Further words")} value=${more}
       onInput=${(/** @type {any} */ event) => setMore(event.target.value)}></textarea>

@@ -3,7 +3,7 @@
 import {
   Ask, Button, Copy, Field, Form, Icon, Lines, Notice, Problem, announce, html, useAction, useEffect, useRef, useState,
 } from "./ui.js";
-import { F, N, T, localTime, when } from "./i18n.js";
+import { F, N, T, exactly, localTime, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Actions } from "./actions.js";
 import { saveBody } from "./downloads.js";
@@ -80,7 +80,7 @@ export function Matrix({ request, onChange, onReload, onGone }) {
     { name: "delete", icon: "trash", label: T("Delete"), danger: true, run: () => setAsking(true) },
   ];
   return html`<h1>${request.title}</h1>
-    <p><${Due} at=${request.due} />${!open && html` <span class="badge plain">${T("Closed")}</span>`}</p>
+    <p><${Due} at=${request.due} />${request.due && Date.parse(request.due) < now() && html` <${Outages} of=${request} />`}${!open && html` <span class="badge plain">${T("Closed")}</span>`}</p>
     ${request.message && html`<${Lines} text=${request.message} />`}
     ${request.parties.length > 0 && html`<${Parties} of=${count(request.parties)} />`}
     ${request.link && html`<div class="link-box"><a href=${request.link}>${request.link}</a><${Copy} text=${request.link}
@@ -106,6 +106,18 @@ export function Matrix({ request, onChange, onReload, onGone }) {
       </div>`}
     ${cell && Check && html`<${Check} request=${request} cell=${cell} waiting=${show === "waiting"} onChange=${onChange}
       onOpen=${(/** @type {string} */ next) => go({ cell: next }, true)} />`}`;
+}
+
+/** When the service did not answer around a due time that has passed, with the proof. @param {{of: Request}} props */
+function Outages({ of }) {
+  const [known, set] = useState(/** @type {TransferAPI["Availability"] | null} */ (null));
+  const at = /** @type {const} */ (`${transfer}/requests/${of.uid}/availability`);
+  const load = useAction(async () => set((await own("GET", at)).body));
+  const save = () => saveBody(new Response(JSON.stringify(known, null, 2)), `${of.title}.availability.json`);
+  useEffect(() => { load.run(); }, [of.uid, of.due]);
+  return known && html`<span class="dim" data-test="outages">${known.gaps.length === 0 ? T("No outage around the due time.")
+    : known.gaps.map((gap) => html`${F("The service did not answer from %s to %s.", exactly(gap.from), exactly(gap.until))} `)}
+    <${Button} kind="quiet" icon="download" onClick=${save}>${T("Save the proof")}<//></span>`;
 }
 
 /** Looks of the states of an item: icon, and what it means. @returns {Record<string, [string, string]>} */

@@ -53,6 +53,6 @@ export function Due({ at }) {
 /** @param {TransferAPI["Party"]} p */
 export const called = (p) => p.name || p.email;
 
-/** Reasons for sending a document back. @returns {string[]} */
-export const reasons = () => [T("It can’t be read."), T("A page is missing."), T("It is out of date."), T("It is the wrong document."),
-  T("The signature is missing.")];
+/** Reasons for sending a document back. @param {boolean} infected @returns {string[]} */
+export const reasons = (infected) => [...(infected ? [T("Malware was found in this file.")] : []), T("It can’t be read."),
+  T("A page is missing."), T("It is out of date."), T("It is the wrong document."), T("The signature is missing.")];
