@@ -40,11 +40,6 @@ type sealJob struct {
 // Kind implements river.JobArgs.
 func (sealJob) Kind() string { return "transfer_seal" }
 
-// SealLater enqueues the job that seals an object.
-func (s *Service) SealLater(ctx context.Context, tx *postgres.Store, o id.Object) error {
-	return s.jobs.Enqueue(ctx, tx.Tx(), sealJob{o})
-}
-
 // workSeal seals an object to the end. A failure is repeated, and goes on where the last run has saved.
 func (s *Service) workSeal(ctx context.Context, j sealJob) error {
 	err := s.Seal(ctx, j.Object, func() bool { return jobs.DeadlineNear(ctx) })
@@ -74,16 +69,36 @@ func (s *Service) Close() { s.seals.running.Wait() }
 // Errors: transfer.ErrMIMEType.
 func (w *writer) sealBeside(ctx context.Context) error {
 	if w.allHeld {
-		return w.s.SealSome(ctx, w.row.UID)
+		return w.s.SealHeld(ctx, w.row.UID)
 	}
 	w.s.startSeal(ctx, w.row.UID)
 	return nil
 }
 
-// SealSome seals an object for a request that waits for it, for sealTime. It does nothing while another replica does. The server that was
-// sealing it may have been killed; its job runs again only after its time limit.
+// SealHeld seals an object whose last bytes have just come: some at once, the rest in a job. So the request learns of a refusal itself.
+// When the server is killed between the two, the confirm seals the object.
+// Errors: transfer.ErrMIMEType.
+func (s *Service) SealHeld(ctx context.Context, o id.Object) error {
+	err := s.sealFor(ctx, o)
+	if errors.Is(err, errMore) {
+		return s.store.InTx(context.WithoutCancel(ctx), func(tx *postgres.Store) error { return s.jobs.Enqueue(ctx, tx.Tx(), sealJob{o}) })
+	}
+	return err
+}
+
+// SealSome seals an object for a request that waits for it, for sealTime. It does nothing while another replica does.
 // Errors: transfer.ErrMIMEType.
 func (s *Service) SealSome(ctx context.Context, o id.Object) error {
+	err := s.sealFor(ctx, o)
+	if errors.Is(err, errMore) {
+		return nil
+	}
+	return err
+}
+
+// sealFor waits for sealTime at most.
+// Errors: transfer.ErrMIMEType; errMore when there may be something left.
+func (s *Service) sealFor(ctx context.Context, o id.Object) error {
 	late := time.After(sealTime)
 	for range 2 { // a run that began before this call may not see the last segment
 		select {
@@ -92,7 +107,7 @@ func (s *Service) SealSome(ctx context.Context, o id.Object) error {
 				return run.Err
 			}
 		case <-late:
-			return nil
+			return errMore
 		}
 	}
 	return nil
@@ -110,21 +125,23 @@ func (s *Service) startSeal(ctx context.Context, o id.Object) <-chan singlefligh
 }
 
 // sealSome seals an object for sealTime.
-// Errors: transfer.ErrMIMEType.
+// Errors: transfer.ErrMIMEType; errMore when there is something left, or somebody else seals it.
 func (s *Service) sealSome(ctx context.Context, o id.Object) error {
 	if !s.seals.slots.TryAcquire(1) {
-		return nil
+		return errMore
 	}
 	defer s.seals.slots.Release(1)
 	until := time.Now().Add(sealTime)
 	err := s.Seal(ctx, o, func() bool { return time.Now().After(until) })
 	switch {
+	case err == nil, errors.Is(err, transfer.ErrNotFound):
+		return nil
 	case errors.Is(err, transfer.ErrMIMEType):
 		return err
-	case err != nil && !errors.Is(err, errLost) && !errors.Is(err, errMore) && !errors.Is(err, transfer.ErrNotFound):
+	case !errors.Is(err, errLost) && !errors.Is(err, errMore):
 		s.log.WarnContext(ctx, "object not sealed yet", "object", o.String(), "error", err)
 	}
-	return nil
+	return errMore
 }
 
 var (

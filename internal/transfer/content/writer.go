@@ -269,18 +269,14 @@ func (w *writer) save(ctx context.Context, held int64, sums *postgres.Sums, last
 	return nil
 }
 
-// store stores progress. With the last bytes of a segment it finds out whether all others are held, and then enqueues Seal. It does so
-// after the commit: of the last two segments, the second sees the first, and no part waits for another one's commit. When the server stops
-// between the two, Seal comes with the confirm.
+// store stores progress. With the last bytes of a segment it finds out whether all others are held. It asks after the commit: of the last
+// two segments, the second sees the first, and no part waits for another one's commit.
 func (w *writer) store(ctx context.Context, p postgres.Progress) (ours bool, err error) {
 	ours, err = w.s.store.SaveProgress(ctx, p)
-	if err != nil || !ours || p.Sums != nil || !w.complete(p.Held) {
-		return ours, err
+	if err == nil && ours && p.Sums == nil && w.complete(p.Held) {
+		w.allHeld, err = w.s.store.AllHeld(ctx, w.row.UID)
 	}
-	if w.allHeld, err = w.s.store.AllHeld(ctx, w.row.UID); err != nil || !w.allHeld {
-		return ours, err
-	}
-	return ours, w.s.store.InTx(ctx, func(tx *postgres.Store) error { return w.s.SealLater(ctx, tx, w.row.UID) })
+	return ours, err
 }
 
 // leaseLost returns why the lease is lost: transfer.ErrOvertaken for a newer writer, transfer.ErrNotFound for a deleted

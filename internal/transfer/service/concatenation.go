@@ -32,7 +32,7 @@ func (s *Service) Concatenate(ctx context.Context, caller token.Caller, uid id.R
 	if err != nil {
 		return o, err
 	}
-	if err := s.content.SealSome(ctx, o.UID); err != nil {
+	if err := s.content.SealHeld(ctx, o.UID); err != nil {
 		return o, err
 	}
 	return s.Object(ctx, caller, uid, o.ClientID)

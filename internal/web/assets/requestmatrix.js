@@ -80,7 +80,8 @@ export function Matrix({ request, onChange, onReload, onGone }) {
     { name: "delete", icon: "trash", label: T("Delete"), danger: true, run: () => setAsking(true) },
   ];
   return html`<h1>${request.title}</h1>
-    <p><${Due} at=${request.due} />${request.due && Date.parse(request.due) < now() && html` <${Outages} of=${request} />`}${!open && html` <span class="badge plain">${T("Closed")}</span>`}</p>
+    <p><${Due} at=${request.due} />${Date.parse(request.due ?? "") < now() && html` <${Outages} of=${request} />`}
+      ${!open && html` <span class="badge plain">${T("Closed")}</span>`}</p>
     ${request.message && html`<${Lines} text=${request.message} />`}
     ${request.parties.length > 0 && html`<${Parties} of=${count(request.parties)} />`}
     ${request.link && html`<div class="link-box"><a href=${request.link}>${request.link}</a><${Copy} text=${request.link}
