@@ -286,6 +286,16 @@ export async function requestTests() {
     const o = await page(await signedIn(ann), `/requests/${made.body.uid}`);
     equal(await o.locator(".matrix tbody tr").evaluateAll((rows) => rows.map((row) => Boolean(row.querySelector(".late")))),
       [...Array(11).fill(false), true], "late in the table");
+    await o.getByText("No outage around the due time.").waitFor();
+    const around = `**/requests/${made.body.uid}/availability`;
+    const from = new Date(due - 200e3).toISOString(), until = new Date(due - 20e3).toISOString();
+    await o.route(around, (route) => route.fulfill({ json: { from, until, heartbeats: 9, gaps: [{ from, until, seconds: 180 }] } }));
+    await o.reload();
+    await o.getByText(/^The service did not answer from /).waitFor(); // three minutes
+    const proof = await saved(o, () => o.getByRole("button", { name: "Save the proof" }).click(), "outage.json");
+    equal(JSON.parse(fs.readFileSync(proof, "utf8")).gaps.length, 1, "outages in the proof");
+    await judge(o, "a request with an outage");
+    await picture(o, "tender-outage", "The page says when the service did not answer before the due time.");
     await o.getByRole("button", { name: "Check 12 documents" }).click();
     for (let n = 1; n <= 12; n++) {
       await o.getByText(`${n} of 12`).waitFor();

@@ -212,8 +212,8 @@ func (s *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	}
 }
 
-// MakeFinal gives the segments of locked partial uploads to a new object. No byte is copied: the keys of encrypted segments are sealed again
-// for their new places.
+// MakeFinal gives the segments of locked partial uploads to a new object. No byte is copied: the keys of encrypted segments are sealed
+// again for their new places.
 func (s *Service) MakeFinal(ctx context.Context, tx *postgres.Store, o transfer.Object, partials []transfer.Object) error {
 	uids := make([]id.Segment, len(partials))
 	for i, p := range partials {
