@@ -103,7 +103,10 @@ func commands() []command {
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
 			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER"}, logCommand},
-		{"mail", "list the mail queue, retry a mail, send a test mail", []string{"list", "retry UID", "test ADDRESS"}, mailCommand},
+		{"mail", "list the mail queue, send mails again (one, or all that were refused with an error within a time), send a test mail", []string{
+			"list [--state STATE] [--error TEXT] [--since TIME] [--until TIME]",
+			"retry UID | [--state queued|failed] [--error TEXT] [--since TIME] [--until TIME]", "test ADDRESS",
+		}, mailCommand},
 		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again",
 			[]string{"status", "again UID"}, scanCommand},
 		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},

@@ -4,7 +4,9 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
@@ -114,38 +116,94 @@ func keys(ctx context.Context, env environment, args []string) error {
 
 // mailCommand lists the mail queue, retries a mail, or sends a test mail.
 func mailCommand(ctx context.Context, env environment, args []string) error {
-	verb, rest, err := action("mail", args, map[string][2]int{"list": {}, "retry": {1, 1}, "test": {1, 1}})
+	if len(args) > 0 && (args[0] == "retry" || args[0] == "list") {
+		return mailsCommand(ctx, env, args[0], args[1:])
+	}
+	_, rest, err := action("mail", args, map[string][2]int{"test": {1, 1}})
 	if err != nil {
 		return err
 	}
-	var uid id.Mail
+	return withApp(ctx, env, func(a *app.App) error {
+		answer, err := a.Mail.Test(ctx, rest[0], "")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(env.stdout, answer)
+		return err
+	})
+}
+
+// mailsCommand lists the mails that flags select, or sends again one mail or those that flags select.
+func mailsCommand(ctx context.Context, env environment, verb string, args []string) error {
+	f := flags("mail " + verb)
+	state, answer := f.String("state", "", ""), f.String("error", "", "")
+	since, until := f.String("since", "", ""), f.String("until", "", "")
+	most := 0
 	if verb == "retry" {
-		if uid, err = id.Parse[id.Mail](rest[0]); err != nil {
+		most = 1
+	}
+	rest, err := parse(f, args, 0, most)
+	if err != nil {
+		return err
+	}
+	selected := mail.Filter{State: *state, Answer: *answer, Limit: 200}
+	if selected.Since, err = moment(f, "since", *since); err != nil {
+		return err
+	}
+	if selected.Until, err = moment(f, "until", *until); err != nil {
+		return err
+	}
+	switch {
+	case verb == "list" && *state != "" && !slices.Contains([]string{mail.Queued, mail.Sent, mail.Failed, mail.Cancelled}, *state):
+		return usageError("consign mail list: --state is queued, sent, failed or cancelled")
+	case verb == "list":
+		return withApp(ctx, env, func(a *app.App) error { return listMails(ctx, env, a, selected) })
+	case *state != "" && *state != mail.Queued && *state != mail.Failed:
+		return usageError("consign mail retry: --state is queued or failed")
+	case (len(rest) == 1) == (f.NFlag() > 0):
+		return usageError("consign mail retry: takes a uid, or --state, --error, --since or --until")
+	case len(rest) == 1:
+		uid, err := id.Parse[id.Mail](rest[0])
+		if err != nil {
 			return usageError("consign mail retry: the argument " + err.Error())
 		}
+		return withApp(ctx, env, func(a *app.App) error { return a.Mail.Retry(ctx, uid) })
 	}
 	return withApp(ctx, env, func(a *app.App) error {
-		switch verb {
-		case "list":
-			all, err := a.Mail.List(ctx, mail.Filter{Limit: 200})
-			if err != nil {
-				return err
-			}
-			return table(env.stdout, func(row func(...any)) {
-				row("UID", "CREATED", "TEMPLATE", "TO", "STATE", "ATTEMPTS", "LAST ANSWER")
-				for _, m := range all {
-					row(m.UID, m.CreatedAt.UTC().Format("2006-01-02 15:04:05Z"), m.Template, m.To, m.State, m.Attempts, m.LastAnswer)
-				}
-			})
-		case "retry":
-			return a.Mail.Retry(ctx, uid)
-		default: // test
-			answer, err := a.Mail.Test(ctx, rest[0], "")
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(env.stdout, answer)
+		done, err := a.Mail.RetryAll(ctx, selected)
+		if err != nil {
 			return err
+		}
+		_, err = fmt.Fprintf(env.stdout, "%d mails are due now; %d given up are not: their link was erased, or their subject has ended\n",
+			done.Due, done.Left)
+		return err
+	})
+}
+
+// moment parses a time of a flag, or a duration before now; empty: the zero time.
+func moment(f *flag.FlagSet, name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil {
+		return time.Now().Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usageError(fmt.Sprintf("consign %s: --%s takes a time like 2026-12-31T23:59:59Z, or how long ago: 24h", f.Name(), name))
+	}
+	return at, nil
+}
+
+func listMails(ctx context.Context, env environment, a *app.App, selected mail.Filter) error {
+	all, err := a.Mail.List(ctx, selected)
+	if err != nil {
+		return err
+	}
+	return table(env.stdout, func(row func(...any)) {
+		row("UID", "CREATED", "TEMPLATE", "TO", "STATE", "ATTEMPTS", "LAST ANSWER")
+		for _, m := range all {
+			row(m.UID, m.CreatedAt.UTC().Format("2006-01-02 15:04:05Z"), m.Template, m.To, m.State, m.Attempts, m.LastAnswer)
 		}
 	})
 }

@@ -90,6 +90,9 @@ func TestOperateBesideServer(t *testing.T) {
 	do("person", "create", "--unverified", "bob@example.com")
 	mails := regexp.MustCompile(`(?m)^([0-9a-f-]{36}) .*verify-email +bob@example.com +sent`)
 	poll.Until(t, "the mail to Bob", func() bool { return mails.MatchString(do("mail", "list")) })
+	if out := do("mail", "retry", "--error", "greylisted", "--since", "1h"); !strings.HasPrefix(out, "0 mails are due now; 0 given up") {
+		t.Errorf("nothing to send again: %s", out)
+	}
 	uid := mails.FindStringSubmatch(do("mail", "list"))[1]
 	if _, _, err := consign(t.Context(), environ, "mail", "retry", uid); err == nil || !strings.Contains(err.Error(), "already sent") {
 		t.Errorf("mail retry of one that was sent: %v", err)

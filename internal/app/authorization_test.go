@@ -30,7 +30,8 @@ var (
 		"GET /admin/v1/organizations", "GET /admin/v1/organizations/{organization}", "GET /admin/v1/organizations/{organization}/usage",
 		"GET /admin/v1/organizations/{organization}/members"}
 	operatorChanges = []string{
-		"POST /admin/v1/mails/test", "POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
+		"POST /admin/v1/mails/test", "POST /admin/v1/mails/retry",
+		"POST /admin/v1/mails/{uid}/retry", "POST /admin/v1/jobs/{id}/retry", "POST /admin/v1/jobs/{id}/cancel",
 		"PUT /admin/v1/maintenance", "POST /admin/v1/storage/checks", "POST /admin/v1/storage/checks/{check}/cancel",
 		"POST /admin/v1/storage/accept", "POST /admin/v1/keys/rotate", "DELETE /admin/v1/keys/{kid}", "POST /admin/v1/keys/log/rotate",
 		"POST /admin/v1/keys/log/revoke",

@@ -188,6 +188,21 @@ func TestConsoleQueues(t *testing.T) {
 	}
 	olga.Post(mails+"/"+sent+"/retry", nil).Want(http.StatusNoContent)
 
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE mails SET state = 'failed', finished_at = $2, last_answer = '550 Relaying denied',
+		data = CASE WHEN uid = $1 THEN '{"at": 1}' ELSE '{}' END::jsonb WHERE state <> 'queued' OR uid = $1`, sent, s.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	failed := len(olga.Get(mails + "?answer=relaying&since=2020-01-01T00:00:00Z").Want(http.StatusOK).Value("mails").([]any))
+	if got := olga.Get(mails + "?answer=greylisted").Want(http.StatusOK).Value("mails").([]any); len(got) != 0 || failed < 1 {
+		t.Errorf("%v mails with another answer, %v with this", got, failed)
+	}
+	s.Stranger().Post(mails+"/retry", nil).Want(http.StatusUnauthorized)
+	olga.Post(mails+"/retry?state=sent", nil).WantError(fault.ErrInvalid)
+	if got := olga.Post(mails+"/retry?answer=relaying&state=failed", nil).Want(http.StatusOK); got.Number("due") != 1 ||
+		got.Number("left") != float64(failed-1) {
+		t.Errorf("sent again: %s, of %v", got.Body, failed)
+	}
+
 	test := olga.Post(mails+"/test", map[string]any{"address": "Ops@example.com"}).Want(http.StatusOK)
 	if test.Value("sent") != true || test.String("answer") == "" {
 		t.Errorf("the test mail: %s", test.Body)

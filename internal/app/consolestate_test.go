@@ -29,6 +29,33 @@ func TestOverview(t *testing.T) {
 	}
 }
 
+// TestOverviewOfRefusedMails: the state of mails is that of their outcome. 43 failed mails are not "ok", in the overview, in doctor and in
+// the metrics.
+func TestOverviewOfRefusedMails(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	olga, _ := s.SignUpOperator("olga@example.com")
+	if _, err := s.App.DB.Pool.Exec(t.Context(), `
+		INSERT INTO mails (uid, created_at, template, reference, recipient, recipient_name, reply_to, reply_to_name, locale, time_zone, sender,
+			data, has_secret, message_id, give_up_at, state, attempts, last_attempt_at, last_answer, finished_at)
+		SELECT gen_random_uuid(), $1, 'test', '', 'bob@example.com', '', '', '', 'en_US', '', '{}', '{}', false, 'm' || n, $1, 'failed', 1, $1,
+			'550 Relaying denied', $1
+		FROM generate_series(1, 43) n`, s.Clock.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	s.Clock.Advance(2 * time.Second)
+	if got := olga.Get(overview).Want(http.StatusOK); got.String("mail.state") != "failed" || got.Number("mail.failed") != 43 {
+		t.Errorf("the overview is %s", got.Body)
+	}
+	if got := olga.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK); !strings.Contains(string(got.Body), `"mails.refused"`) {
+		t.Errorf("doctor says %s", got.Body)
+	}
+	served := scrape(t, s)
+	if served["consign_mails_refused"] != 43 || served["consign_mails_failed"] != 43 {
+		t.Errorf("the metrics are %v and %v", served["consign_mails_refused"], served["consign_mails_failed"])
+	}
+}
+
 // TestConsoleDoctor: an operator runs the checks from inside the server. They find a full disk, say nothing secret, and leave out what a
 // server that runs proves. A bucket bounds them.
 func TestConsoleDoctor(t *testing.T) {

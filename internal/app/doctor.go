@@ -149,6 +149,7 @@ func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOpt
 // doctorKeys sets what needs the secret key or the database.
 func doctorKeys(c config.Config, db *database.DB, d *doctor.Options) error {
 	if db != nil {
+		d.Mails = func(ctx context.Context) (mail.Waiting, error) { return mail.WaitingIn(ctx, db.Pool, d.Now()) }
 		d.FreeOrganization = func(ctx context.Context) (bool, error) {
 			h, err := identityservice.ResolveHost(ctx, identitypostgres.New(db), hosts.Normalize(c.PublicURL.Host))
 			if errors.Is(err, identity.ErrNoHost) {

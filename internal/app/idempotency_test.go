@@ -53,7 +53,7 @@ var repeatable = map[string][]string{
 		"/transfer/v2/transfers/{uid}/remind", "/transfer/v2/requests/{uid}/parties/{party}/remind", "/transfer/v2/requests/{uid}/remind",
 		"/transfer/v2/public/requests/{key}/parties",
 		"/id/v3/webhooks/{uid}/ping", "/id/v3/webhooks/{uid}/deliveries/{delivery}/send",
-		"/admin/v1/mails/test", "/admin/v1/mails/{uid}/retry",
+		"/admin/v1/mails/test", "/admin/v1/mails/retry", "/admin/v1/mails/{uid}/retry",
 	},
 	"it makes a token or session that expires unused": {
 		"/id/v3/auth/login", "/id/v3/auth/uid", "/id/v3/auth/upgrade", "/id/v3/auth/park", "/id/v3/auth/access", "/id/v3/auth/session",

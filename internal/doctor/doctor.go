@@ -95,7 +95,8 @@ type Options struct {
 
 	RedisURL string
 	SMTP     *mail.SMTP
-	MailFrom string // bare address
+	Mails    func(context.Context) (mail.Waiting, error) // what became of mails; nil: without database
+	MailFrom string                                      // bare address
 	Scanner  scan.Scanner
 
 	Now       func() time.Time
@@ -140,6 +141,7 @@ func checks() []check {
 		{"kms", 40 * time.Second, false, (*run).kms},
 		{"redis", 10 * time.Second, false, (*run).redis},
 		{"smtp", 25 * time.Second, false, (*run).smtp},
+		{"mails", 10 * time.Second, false, (*run).mails},
 		{"mail-dns", 10 * time.Second, false, (*run).mailDNS},
 		{"scanner", 15 * time.Second, false, (*run).scanner},
 		{"clock", 25 * time.Second, false, (*run).clock},

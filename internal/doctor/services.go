@@ -127,6 +127,26 @@ func (r *run) smtp(ctx context.Context) []Finding {
 	return fine("smtp", "The mail server accepts the login and mails of %s.", r.MailFrom)
 }
 
+// mails: they leave.
+func (r *run) mails(ctx context.Context) []Finding {
+	if _, err := r.examined(); err != nil || r.Mails == nil {
+		return skipped("mails")
+	}
+	const advice = "See the answers of the mail server in consign mail list. Then send them again: consign mail retry --since 24h."
+	w, err := r.Mails(ctx)
+	switch {
+	case err != nil:
+		return found("mails.unknown", Hint, "See the checks database and migrations.", "What became of mails is not known: %s.", short(err))
+	case w.Health() == mail.None:
+		return found("mails.refused", Error, advice, "The last %d mails were refused; %d wait, %d were given up within a day.", w.Since, w.Queued,
+			w.Failed)
+	case w.Health() == mail.Partly:
+		return found("mails.partly", Warning, advice, "Within a day %d mails were sent and %d given up; %d wait, the first due for %s.", w.Sent,
+			w.Failed, w.Queued, inWords(w.OldestDue))
+	}
+	return fine("mails", "Mails leave: %d were sent within a day, %d given up, %d wait.", w.Sent, w.Failed, w.Queued)
+}
+
 // mailDNS: whether receivers can see that mails are genuine. Only a receiver sees DKIM, because its selector is in the mail.
 func (r *run) mailDNS(ctx context.Context) []Finding {
 	_, domain, _ := strings.Cut(r.MailFrom, "@")

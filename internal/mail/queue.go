@@ -123,12 +123,23 @@ func (m *Mailer) Erase(ctx context.Context, tx database.Tx, references []string)
 	return err
 }
 
-// Filter selects mails for List. A zero field does not restrict.
+// Filter selects mails for List and RetryAll. A zero field does not restrict.
 type Filter struct {
-	State string  // one of the states
-	To    string  // address, compared without case
-	After id.Mail // cursor: only mails before it in the list
-	Limit int     // [100]
+	State        string    // one of the states
+	To           string    // address, compared without case
+	Answer       string    // part of the last answer or error, compared without case
+	Since, Until time.Time // of the last attempt
+	After        id.Mail   // cursor: only mails before it in the list
+	Limit        int       // [100]
+}
+
+// selected is the condition of a Filter's rows, with args as its parameters.
+const selected = `($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2)) AND strpos(lower(last_answer), lower($3)) > 0
+	AND ($4::timestamptz IS NULL OR last_attempt_at >= $4) AND ($5::timestamptz IS NULL OR last_attempt_at < $5)
+	AND ($6::uuid IS NULL OR uid < $6)`
+
+func (f Filter) args(more ...any) []any {
+	return append([]any{f.State, f.To, f.Answer, database.Null(f.Since), database.Null(f.Until), database.Null(f.After)}, more...)
 }
 
 const mailColumns = `uid, created_at, template, reference, recipient AS to, locale, message_id, state, attempts,
@@ -142,9 +153,9 @@ func (m *Mailer) List(ctx context.Context, f Filter) ([]Mail, error) {
 	return database.All[Mail](ctx, m.db.Pool, "list mails", `
 		SELECT `+mailColumns+`
 		FROM mails
-		WHERE ($1 = '' OR state = $1) AND ($2 = '' OR lower(recipient) = lower($2)) AND ($4::uuid IS NULL OR uid < $4)
+		WHERE `+selected+`
 		ORDER BY uid DESC
-		LIMIT $3`, f.State, f.To, f.Limit, database.Null(f.After))
+		LIMIT $7`, f.args(f.Limit)...)
 }
 
 // Retry makes a queued mail due now and queues a failed one again.
@@ -177,6 +188,50 @@ func (m *Mailer) Retry(ctx context.Context, uid id.Mail) error {
 		// Not Unique: a job of this mail that waits for a later attempt would replace this job. The later job finds nothing to do.
 		return m.runner.Enqueue(ctx, tx, sendJob{uid.String()}, jobs.On(queueName))
 	})
+}
+
+// Retried counts the mails of RetryAll.
+type Retried struct {
+	Due  int64 // that are due now
+	Left int64 // failed ones that are not sent again: their link was erased when they failed, or what they were about has ended
+}
+
+// RetryAll does what Retry does for each mail of a filter whose last attempt failed. After and Limit of the filter do not matter.
+func (m *Mailer) RetryAll(ctx context.Context, f Filter) (done Retried, err error) {
+	f.After, f.Limit = id.Mail{}, 0
+	began := m.now()
+	if f.Until.IsZero() || f.Until.After(began) {
+		f.Until = began.Add(time.Microsecond) // not those that fail again meanwhile
+	}
+	for {
+		var uids []string
+		err := m.db.InTx(ctx, func(tx database.Tx) (err error) {
+			// A mail that this call made due is not failed, and due now; those that are being sent are left alone.
+			uids, err = database.Scalars[string](ctx, tx, "retry mails", `
+				UPDATE mails
+				SET state = 'queued', next_attempt_at = clock_timestamp(), finished_at = NULL, give_up_at = greatest(give_up_at, $7)
+				WHERE uid IN (
+					SELECT uid FROM mails
+					WHERE `+selected+` AND (state = 'failed' AND NOT has_secret AND data <> '{}'
+						OR state = 'queued' AND attempts > 0 AND busy_until IS NULL AND next_attempt_at > clock_timestamp())
+					ORDER BY uid LIMIT $8 FOR UPDATE SKIP LOCKED)
+				RETURNING uid::text`, f.args(began.Add(m.options.GiveUpAfter), batchSize)...)
+			if err != nil {
+				return err
+			}
+			return m.runner.EnqueueAll(ctx, tx, sendJobs(uids), jobs.On(queueName)) // not Unique: as in Retry
+		})
+		done.Due += int64(len(uids))
+		if err != nil {
+			return done, err
+		}
+		if len(uids) < batchSize {
+			break
+		}
+	}
+	done.Left, err = database.Scalar[int64](ctx, m.db.Pool, "count mails that are not retried", nil, `
+		SELECT count(*) FROM mails WHERE `+selected+` AND state = 'failed' AND (has_secret OR data = '{}')`, f.args()...)
+	return done, err
 }
 
 // Resume enqueues a job for each mail whose lease has run out, because its server was killed while it sent the mail. The job that

@@ -49,7 +49,10 @@ var (
 
 	mailAttempts = describe("mail_attempts_total",
 		"Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
-	mailsWaiting    = describe("mails_waiting", "Mails of the installation that are not sent yet.")
+	mailsWaiting = describe("mails_waiting", "Mails of the installation that are not sent yet.")
+	mailsRefused = describe("mails_refused",
+		"Mails of the installation whose last attempt failed, within a day and after the last mail that was sent.")
+	mailsFailed     = describe("mails_failed", "Mails of the installation that were given up within a day.")
 	webhookAttempts = describe("webhook_attempts_total",
 		"Attempts of this replica to deliver to a webhook: delivered, failed and to be repeated, dead (given up).", "outcome")
 	scanVerdicts = describe("scan_verdicts_total",

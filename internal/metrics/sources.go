@@ -165,6 +165,8 @@ func (c *collector) waiting(out samples) error {
 	}
 	out.gauge(mailsWaiting, float64(mails.Queued))
 	out.gauge(mailOldest, mails.OldestDue.Seconds())
+	out.gauge(mailsRefused, float64(mails.Since))
+	out.gauge(mailsFailed, float64(mails.Failed))
 	deliveries, oldest, err := c.WaitingWebhooks(ctx)
 	if err != nil {
 		return err

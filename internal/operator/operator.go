@@ -56,9 +56,9 @@ type Mail struct {
 	State     State
 	Queued    int64
 	OldestDue time.Duration
-	Sent      int64 // by this replica since its start
-	Postponed int64
-	Failed    int64
+	Refused   int64 // queued, and the last attempt failed
+	Sent      int64 // within a day
+	Failed    int64 // given up within a day
 }
 
 // Redis shares the rate limits.

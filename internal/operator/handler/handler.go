@@ -33,6 +33,7 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: "/samples", Auth: reads, Handler: h.getSamples},
 		{Method: "POST", Pattern: "/doctor", Auth: reads, Bucket: examinations, Handler: h.examine},
 		{Method: "GET", Pattern: "/mails", Auth: reads, Handler: h.listMails},
+		{Method: "POST", Pattern: "/mails/retry", Auth: changes, Handler: h.retryMails},
 		{Method: "POST", Pattern: "/mails/test", Auth: changes, Bucket: testMails, Handler: h.sendTestMail},
 		{Method: "POST", Pattern: "/mails/{uid}/retry", Auth: changes, Handler: h.retryMail},
 		{Method: "GET", Pattern: "/jobs", Auth: reads, Handler: h.listJobs},

@@ -42,8 +42,8 @@ type mailResponse struct {
 	State         operator.State `json:"state"`
 	Queued        int64          `json:"queued"`
 	OldestSeconds float64        `json:"oldestSeconds"`
+	Refused       int64          `json:"refused"`
 	Sent          int64          `json:"sent"`
-	Postponed     int64          `json:"postponed"`
 	Failed        int64          `json:"failed"`
 }
 
@@ -98,7 +98,7 @@ func (h *Handler) getOverview(w http.ResponseWriter, r *http.Request) error {
 		Database: databaseResponse{o.Database.State, float64(o.Database.Latency.Microseconds()) / 1000, o.Database.Connections,
 			o.Database.Maximum},
 		Storage:  storageResponse(o.Storage),
-		Mail:     mailResponse{o.Mail.State, o.Mail.Queued, o.Mail.OldestDue.Seconds(), o.Mail.Sent, o.Mail.Postponed, o.Mail.Failed},
+		Mail:     mailResponse{o.Mail.State, o.Mail.Queued, o.Mail.OldestDue.Seconds(), o.Mail.Refused, o.Mail.Sent, o.Mail.Failed},
 		Redis:    redisResponse(o.Redis),
 		Scanner:  scannerResponse{o.Scanner.State, o.Scanner.Engine, o.Scanner.Waiting, o.Scanner.OldestDue.Seconds()},
 		Jobs:     jobsResponse{o.Jobs.State, o.Jobs.Failures, queues},

@@ -31,13 +31,18 @@ type mailsResponse struct {
 	Next  string               `json:"next,omitempty"`
 }
 
+// mailFilter returns which mails a query selects, of those in the states.
+func mailFilter(q *httpapi.Query, states ...string) mail.Filter {
+	return mail.Filter{
+		State: q.Word("state", states...), To: q.One("to"), Answer: q.One("answer"), Since: q.Moment("since"), Until: q.Moment("until"),
+	}
+}
+
 // listMails handles GET /mails.
 func (h *Handler) listMails(w http.ResponseWriter, r *http.Request) error {
 	q := httpapi.QueryOf(r)
-	f := mail.Filter{
-		State: q.Word("state", mail.Queued, mail.Sent, mail.Failed, mail.Cancelled), To: q.One("to"),
-		After: httpapi.QueryUID[id.Mail](q, "after"), Limit: pageLimit(q),
-	}
+	f := mailFilter(q, mail.Queued, mail.Sent, mail.Failed, mail.Cancelled)
+	f.After, f.Limit = httpapi.QueryUID[id.Mail](q, "after"), pageLimit(q)
 	if err := q.Err(); err != nil {
 		return err
 	}
@@ -68,6 +73,25 @@ func (h *Handler) retryMail(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.NoContent(w)
+}
+
+type retriedResponse struct {
+	Due  int64 `json:"due"`
+	Left int64 `json:"left"`
+}
+
+// retryMails handles POST /mails/retry, with the parameters of the list.
+func (h *Handler) retryMails(w http.ResponseWriter, r *http.Request) error {
+	q := httpapi.QueryOf(r)
+	f := mailFilter(q, mail.Queued, mail.Failed)
+	if err := q.Err(); err != nil {
+		return err
+	}
+	done, err := h.service.RetryMails(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, retriedResponse(done))
 }
 
 type testMailRequest struct {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/operator"
 )
 
@@ -14,7 +15,6 @@ import (
 const (
 	checkTimeout = 2 * time.Second
 	slowDatabase = 250 * time.Millisecond // of one round trip
-	lateMail     = 15 * time.Minute
 	lateJob      = 10 * time.Minute
 	lateScan     = 10 * time.Minute
 	lateReceipts = 100 // that wait
@@ -81,14 +81,12 @@ func (s *Service) redis() operator.Redis {
 }
 
 func (s *Service) mail(ctx context.Context) operator.Mail {
-	done := s.options.Mail.Outcomes()
-	o := operator.Mail{State: operator.OK, Sent: done.Sent, Postponed: done.Postponed, Failed: done.Failed}
-	waiting, err := s.options.Mail.Waiting(ctx)
-	o.Queued, o.OldestDue = waiting.Queued, waiting.OldestDue
+	w, err := s.options.Mail.Waiting(ctx)
+	o := operator.Mail{State: operator.OK, Queued: w.Queued, OldestDue: w.OldestDue, Refused: w.Refused, Sent: w.Sent, Failed: w.Failed}
 	switch {
-	case err != nil:
+	case err != nil, w.Health() == mail.None:
 		o.State = operator.Failed
-	case o.OldestDue > lateMail:
+	case w.Health() == mail.Partly:
 		o.State = operator.Warning
 	}
 	return o

@@ -29,6 +29,11 @@ func (s *Service) RetryMail(ctx context.Context, uid id.Mail) error {
 	return s.options.Mail.Retry(ctx, uid)
 }
 
+// RetryMails makes the mails of a filter whose last attempt failed due now.
+func (s *Service) RetryMails(ctx context.Context, f mail.Filter) (mail.Retried, error) {
+	return s.options.Mail.RetryAll(ctx, f)
+}
+
 // maxAnswer is how many bytes of a mail server's answer TestMail returns.
 const maxAnswer = 1000
 

@@ -1,8 +1,8 @@
-// /admin/mails: the mail queue, each with the last answer of the mail server; sending again; a test mail.
+// /admin/mails: the mail queue, each with the last answer of the mail server; sending again, one or all that were refused; a test mail.
 
 import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { N, T, locale, when } from "../i18n.js";
-import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { Choice, Listed, Nothing, Table, periods } from "../lists.js";
 import { showConsole, useChange, useList } from "./console.js";
 
 /** Names of the states of a mail. @type {() => Record<string, string>} */
@@ -10,16 +10,25 @@ const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given 
 
 showConsole("mails", () => {
   const [state, setState] = useState("");
-  const [to, setTo] = useState("");
-  const query = new URLSearchParams({ ...(state && { state }), ...(to && { to }) });
+  const [{ to, answer }, setTyped] = useState({ to: "", answer: "" });
+  const [period, setPeriod] = useState("");
+  const [since, setSince] = useState("");
+  const choosePeriod = (/** @type {string} */ seconds) => {
+    setPeriod(seconds);
+    setSince(seconds ? new Date(Date.now() - Number(seconds) * 1000).toISOString() : "");
+  };
+  const query = new URLSearchParams({ ...(state && { state }), ...(to && { to }), ...(answer && { answer }), ...(since && { since }) });
   const list = useList(`/mails?${query}`, "mails");
   return html`<section class="card stack">
-      <${Form} onSend=${(values) => setTo(values.to.trim())} class="filters">
+      <${Form} onSend=${(values) => setTyped({ to: values.to.trim(), answer: values.answer.trim() })} class="filters">
         <${Choice} label=${T("State")} value=${state} onChange=${setState} choices=${[["", T("All")], ...Object.entries(states())]} />
+        <${Choice} label=${T("Last attempt")} value=${period} onChange=${choosePeriod} choices=${periods()} />
         <${Field} label=${T("To")} name="to" type="search" />
+        <${Field} label=${T("Last answer")} name="answer" type="search" hint=${T("A part of it, as it is in the list")} />
         <${Button} type="submit" icon="search">${T("Search")}<//>
       <//>
       <${Mails} list=${list} />
+      ${["", "queued", "failed"].includes(state) && html`<${RetryAll} query=${query} list=${list} />`}
     </section>
     <${TestMail} />`;
 });
@@ -45,6 +54,25 @@ function Mails({ list }) {
     : html`<${Table} caption=${T("Mail queue")} head=${[T("To"), T("State"), T("Created"), T("Last answer"), T("Action")]}>
       ${list.items.map(row)}<//>`}
     <${Listed} of=${list} />${dialog}`;
+}
+
+const lost = (/** @type {number} */ n) =>
+  N("%d is not: its link was erased, or its subject has ended.", "%d are not: their links were erased, or their subject has ended.", n);
+
+/** Sends again all mails that the filters select and the mail server refused. */
+function RetryAll({ query, list }) {
+  const { change, dialog } = useChange();
+  const [done, setDone] = useState(/** @type {AdminAPI["RetriedMails"] | null} */ (null));
+  const retry = useAction(async () => {
+    setDone(null);
+    setDone((await change("POST", `/mails/retry?${query}`)).body);
+    list.reload();
+  });
+  return html`<${Problem} error=${retry.error} />
+    ${done && html`<${Notice} kind="good">${N("%d mail is sent again.", "%d mails are sent again.", done.due)}
+      ${done.left > 0 && html` ${lost(done.left)}`}<//>`}
+    <div><${Button} icon="retry" busy=${retry.busy} onClick=${retry.run}>
+      ${T("Send all refused mails of this list again")}<//></div>${dialog}`;
 }
 
 function TestMail() {

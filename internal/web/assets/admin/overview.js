@@ -42,7 +42,8 @@ function Parts({ of }) {
         value=${storage.size - storage.free}></meter>`}<//>
     <${Part} name=${T("Mail")} state=${mail.state}>
       ${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
-      ${F("Since the start: %1$s sent, %2$s postponed, %3$s failed.", mail.sent, mail.postponed, mail.failed)}<//>
+      ${mail.refused > 0 && `${F("Refused at the last attempt: %1$s.", mail.refused)} `}
+      ${F("Within a day: %1$s sent, %2$s given up.", mail.sent, mail.failed)}<//>
     <${Part} name=${T("Background jobs")} state=${jobs.state}>${N("%d job is due.", "%d jobs are due.", waiting)}
       ${jobs.failures > 0 && ` ${N("%d run has failed since the start.", "%d runs have failed since the start.", jobs.failures)}`}<//>
     <${Part} name=${T("Malware scanner")} state=${scanner.state}>
