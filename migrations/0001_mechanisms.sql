@@ -140,7 +140,8 @@ CREATE UNIQUE INDEX audit_default_id_idx ON audit_default (id);
 -- effect marks it as done. Then the answer is stored.
 CREATE TABLE idempotency_keys (
     key         bytea       NOT NULL, -- SHA-256 of the caller and the key
-    caller      bytea       NOT NULL, -- SHA-256 of the caller
+    -- SHA-256 of the caller; of an anonymous one the address of its network, so that a range has those of a wider network.
+    caller      bytea       NOT NULL,
     fingerprint bytea       NOT NULL, -- SHA-256 of the request
     claim       uuid        NOT NULL, -- of the server that runs the request
     done        boolean     NOT NULL DEFAULT false,

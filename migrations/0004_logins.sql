@@ -204,7 +204,7 @@ CREATE TABLE identity.device_logins (
     name         text        NOT NULL, -- what the program calls itself
     user_agent   text        NOT NULL,
     ip           text        NOT NULL,
-    network      text        NOT NULL,
+    network      cidr        NOT NULL, -- of the client
     poll_seconds integer     NOT NULL,
     polled_at    timestamptz,
     created_at   timestamptz NOT NULL,

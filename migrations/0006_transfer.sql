@@ -116,7 +116,7 @@ CREATE TABLE transfer.reservations (
     sender                uuid,                 -- the uploader's person, where known
     sender_by_session     boolean     NOT NULL DEFAULT true, -- a session names the sender, which checks its addresses; a uid token does not
     -- The network that began an open reservation: strangers' bytes are bounded for each; erased by the confirm.
-    client                text,
+    client                cidr,
     subject               text,
     message               text,
     anon_sender           text,
@@ -175,7 +175,7 @@ CREATE TABLE transfer.stranger_reservations (
     owner               uuid        NOT NULL, -- of the mailbox; of a party's reservation: the request, which is bounded like a mailbox
     organization        uuid,                 -- of the owner; null without
     limits_organization uuid        NOT NULL, -- the owner's, or the free one
-    client              text,                 -- client network; null: unknown
+    client              cidr,                 -- client network; null: unknown. A range of the index has those of a wider network
     bytes               bigint      NOT NULL DEFAULT 0,
     expires_at          timestamptz NOT NULL,
     CONSTRAINT stranger_reservations_pkey PRIMARY KEY (reservation),
@@ -199,22 +199,23 @@ CREATE TABLE transfer.sender_codes (
     CONSTRAINT sender_codes_reservation FOREIGN KEY (reservation) REFERENCES transfer.reservations (uid) ON DELETE CASCADE
 );
 
--- Counts of a day (UTC). Codes to an address: of one client network, and of all in the row with an empty client.
+-- Counts of a day (UTC). Codes to an address, that one client network caused. A bound sums the rows of all, or of the networks in a
+-- wider one; each has one code at least, so they are no more than the bound.
 CREATE TABLE transfer.daily_sender_codes (
     email  text    NOT NULL,
-    client text    NOT NULL,
     day    date    NOT NULL,
+    client cidr    NOT NULL,
     sent   integer NOT NULL,
-    CONSTRAINT daily_sender_codes_pkey PRIMARY KEY (email, client, day)
+    CONSTRAINT daily_sender_codes_pkey PRIMARY KEY (email, day, client)
 );
 
--- Mails to the owner of a mailbox about strangers' deliveries: of one client network, and of all in the row with an empty client.
+-- The same: mails to the owner of a mailbox about strangers' deliveries.
 CREATE TABLE transfer.daily_mailbox_mails (
     owner  uuid    NOT NULL,
-    client text    NOT NULL,
     day    date    NOT NULL,
+    client cidr    NOT NULL,
     sent   integer NOT NULL,
-    CONSTRAINT daily_mailbox_mails_pkey PRIMARY KEY (owner, client, day)
+    CONSTRAINT daily_mailbox_mails_pkey PRIMARY KEY (owner, day, client)
 );
 
 -- Upload confirmations to an address.

@@ -148,14 +148,13 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		NetworkShare: c.StrangerShare, Reservations: c.StrangerReservations, OrganizationReservations: c.StrangerOrganizationReservations,
 		MaxFiles: int32(c.StrangerMaxFiles), Mails: c.StrangerMailsDay,
 	}
-	mailboxBytes, organizationBytes := c.StrangerUnconfirmedGB*1_000_000_000, c.StrangerOrganizationUnconfirmedGB*1_000_000_000
 	a.pictures = imaging.New(imaging.Options{MaxPixels: c.AvatarMaxPixels})
 	a.Content = content.New(content.Options{Store: store, Blobs: blobs, ObjectKeys: objectKeys, Thumbnails: sealer.Box("thumbnail"),
 		Pictures: a.pictures, Jobs: a.Jobs, OrphanAge: c.OrphanAge,
 		Now: a.now, Log: a.log, Limits: content.Limits{
 			Window: int64(c.UploadWindowMB) * 1_000_000, MinimumRate: int64(c.UploadMinimumRate), RatePeriod: time.Minute,
-			UnconfirmedBytes: int64(mailboxBytes), NetworkUnconfirmedBytes: int64(strangers.Share(mailboxBytes)),
-			Organization:       content.StrangerBytes{All: int64(organizationBytes), Network: int64(strangers.Share(organizationBytes))},
+			UnconfirmedBytes: int64(c.StrangerUnconfirmedGB) * 1_000_000_000, NetworkShare: c.StrangerShare,
+			OrganizationBytes:  int64(c.StrangerOrganizationUnconfirmedGB) * 1_000_000_000,
 			ReservationUploads: c.ReservationUploads, NetworkUploads: c.NetworkUploads, Uploads: c.Uploads,
 		}})
 	scanning, err := a.scanning()

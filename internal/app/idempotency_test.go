@@ -179,6 +179,32 @@ func TestAttackErasedAnswer(t *testing.T) {
 	}
 }
 
+// TestAttackIdempotencyPrefix: the keys of an IPv6 /48 are three times those of a client network, however many of these it has. Then the
+// whole /48 has none left, and others have.
+func TestAttackIdempotencyPrefix(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"))
+	s.SignUp("ann@example.com").Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
+	reserve := func(address, key string) *testkit.Response {
+		return s.Stranger().With("X-Forwarded-For", address).With("Idempotency-Key", key).Post(s.Transfer+"/public/mailbox/ann", nil)
+	}
+	for i := range 4 {
+		reserve(fmt.Sprintf("2001:db8:1:%x00::1", i+1), "a").Want(http.StatusCreated)
+	}
+	if _, err := database.Exec(t.Context(), s.App.DB.Pool, "more keys", `
+		INSERT INTO idempotency_keys (key, caller, fingerprint, claim, busy_until, expires_at)
+		SELECT sha256(convert_to(k.key::text || n, 'UTF8')), caller, fingerprint, claim, busy_until, expires_at
+		FROM idempotency_keys k, generate_series(1, 224) n`); err != nil { // 225 of each network, of 300: 900 in all
+		t.Fatal(err)
+	}
+	for _, address := range []string{"2001:db8:1:100::1", "2001:db8:1:ffff::1"} {
+		reserve(address, "b").WantError(idempotency.ErrTooMany)
+	}
+	for _, address := range []string{"2001:db8:2::1", "2001:db8:0:ffff::1", "192.0.2.1"} {
+		reserve(address, "b").Want(http.StatusCreated)
+	}
+}
+
 // TestIdempotencyRace: of parallel requests with one key at two replicas one creates. The others get its answer, or are told to wait.
 func TestIdempotencyRace(t *testing.T) {
 	t.Parallel()
@@ -271,20 +297,21 @@ func TestIdempotencyAfterCrash(t *testing.T) {
 	s.Clock.Advance(31 * time.Second)
 	by.Post(path, body).Want(http.StatusCreated)
 
-	store, one := idempotency.New(s.App.DB, sealer(t), s.Clock.Now), idempotency.Quota{Keys: 1, Bytes: 1}
-	claim, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, one)
+	store := idempotency.New(s.App.DB, sealer(t), s.Clock.Now)
+	x := idempotency.Caller{Name: "x", Quota: idempotency.Quota{Keys: 1, Bytes: 1}}
+	claim, _, err := store.Begin(t.Context(), x, "y", [32]byte{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Clock.Advance(31 * time.Second)
-	if _, _, err := store.Begin(t.Context(), "x", "y", [32]byte{}, one); err != nil {
+	if _, _, err := store.Begin(t.Context(), x, "y", [32]byte{}); err != nil {
 		t.Fatal(err)
 	}
 	err = s.App.DB.InTx(claim.Context(t.Context()), func(database.Tx) error { return nil })
 	if !isFault(err, fault.ErrConflict) {
 		t.Errorf("an overtaken transaction: %v", err)
 	}
-	if _, _, err := store.Begin(t.Context(), "x", "z", [32]byte{}, one); !isFault(err, idempotency.ErrTooMany) {
+	if _, _, err := store.Begin(t.Context(), x, "z", [32]byte{}); !isFault(err, idempotency.ErrTooMany) {
 		t.Errorf("a second key of one: %v", err)
 	}
 }
@@ -295,9 +322,10 @@ func TestIdempotencyBytes(t *testing.T) {
 	s := testkit.New(t)
 	store := idempotency.New(s.App.DB, sealer(t), s.Clock.Now)
 	q := idempotency.Quota{Keys: 100, Bytes: 1_000_000}
+	eve := idempotency.Caller{Name: "eve", Quota: q}
 	stored := 0
 	for ; stored < 20; stored++ {
-		claim, _, err := store.Begin(t.Context(), "eve", fmt.Sprint(stored), [32]byte{}, q)
+		claim, _, err := store.Begin(t.Context(), eve, fmt.Sprint(stored), [32]byte{})
 		if isFault(err, idempotency.ErrTooMany) {
 			break
 		}
@@ -311,14 +339,14 @@ func TestIdempotencyBytes(t *testing.T) {
 	if stored < 5 || stored > 10 { // sealed answers are longer
 		t.Errorf("%d answers of 100 kB are stored", stored)
 	}
-	if _, former, err := store.Begin(t.Context(), "eve", "0", [32]byte{}, q); err != nil || former == nil || len(former.Body) != 100_000 {
+	if _, former, err := store.Begin(t.Context(), eve, "0", [32]byte{}); err != nil || former == nil || len(former.Body) != 100_000 {
 		t.Errorf("a former answer: %v", err)
 	}
-	if _, _, err := store.Begin(t.Context(), "ann", "0", [32]byte{}, q); err != nil {
+	if _, _, err := store.Begin(t.Context(), idempotency.Caller{Name: "ann", Quota: q}, "0", [32]byte{}); err != nil {
 		t.Errorf("another caller: %v", err)
 	}
 	s.Clock.Advance(24*time.Hour + time.Second)
-	if _, _, err := store.Begin(t.Context(), "eve", "new", [32]byte{}, q); err != nil {
+	if _, _, err := store.Begin(t.Context(), eve, "new", [32]byte{}); err != nil {
 		t.Errorf("a day later: %v", err)
 	}
 }

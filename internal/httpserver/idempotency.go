@@ -46,8 +46,7 @@ func (s *Server) once(x *exchange, r *http.Request, route httpapi.Route, caller 
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{failed}))
 		return route.Handler(x, r) // which refuses the body
 	}
-	by, quota := repeater(caller, x.client)
-	claim, former, err := s.idempotency.Begin(r.Context(), by, key, fingerprint(r, x.client.Host.Name, body), quota)
+	claim, former, err := s.idempotency.Begin(r.Context(), repeater(caller, x.client), key, fingerprint(r, x.client.Host.Name, body))
 	switch {
 	case err != nil:
 		return err
@@ -90,16 +89,19 @@ func (s *Server) run(x *exchange, r *http.Request, route httpapi.Route, claim *i
 }
 
 // repeater identifies who may repeat a request: an API token, the person, the reservation, or the client network of anonymous callers.
-func repeater(caller token.Caller, client token.Client) (by string, q idempotency.Quota) {
+func repeater(caller token.Caller, client token.Client) idempotency.Caller {
+	named := func(name string) idempotency.Caller {
+		return idempotency.Caller{Name: name, Quota: idempotency.PersonQuota}
+	}
 	switch {
 	case caller.Anonymous():
-		return "network " + ratelimit.AddressKey(client.Address), idempotency.NetworkQuota
+		return idempotency.Caller{Network: ratelimit.AddressKey(client.Address), Quota: idempotency.NetworksQuota}
 	case caller.Kind == token.KindAPI:
-		return "token " + caller.Session.String(), idempotency.PersonQuota
+		return named("token " + caller.Session.String())
 	case caller.IsPerson():
-		return "person " + caller.Person.String(), idempotency.PersonQuota
+		return named("person " + caller.Person.String())
 	}
-	return "session " + sessionKey(caller), idempotency.PersonQuota
+	return named("session " + sessionKey(caller))
 }
 
 // fingerprint identifies a request. Replicas behind different ports serve the same host.

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/seal"
 )
 
@@ -53,13 +55,59 @@ const (
 
 // Quota is how many keys one caller may use within 24 hours, and how many bytes their answers may hold. A caller with fewer bytes may begin
 // a request whose answer goes beyond.
-type Quota struct{ Keys, Bytes int }
+type Quota struct{ Keys, Bytes int64 }
 
 // The quotas of callers. An answer to a mailbox reservation has about 1 kB.
 var (
-	PersonQuota  = Quota{Keys: 5000, Bytes: 20_000_000}
-	NetworkQuota = Quota{Keys: 300, Bytes: 2_000_000} // of anonymous callers of a client network
+	PersonQuota = Quota{Keys: 5000, Bytes: 20_000_000}
+	// NetworksQuota is of anonymous callers: a quarter of it of a client network, up to three of the widest around it.
+	NetworksQuota = Quota{Keys: 1200, Bytes: 8_000_000}
 )
+
+// Caller identifies who may repeat a request: one with a name, or the anonymous ones of a client network, which is then AddressKey.
+type Caller struct {
+	Name    string
+	Network string
+	Quota   Quota
+}
+
+// id returns what is stored of a caller.
+func (c Caller) id() []byte {
+	if c.Network != "" {
+		address := ratelimit.NetworkOf(c.Network).Addr().As16()
+		return address[:]
+	}
+	by := sha256.Sum256([]byte(c.Name))
+	return by[:]
+}
+
+// counted are the ranges of stored callers that count for one, with their quotas: the caller, or the network and those around it.
+type counted struct {
+	first, last [][]byte
+	keys, bytes []int64
+}
+
+func (c Caller) counted() counted {
+	if c.Network == "" {
+		return counted{[][]byte{c.id()}, [][]byte{c.id()}, []int64{c.Quota.Keys}, []int64{c.Quota.Bytes}}
+	}
+	var all counted
+	var networks []netip.Prefix
+	networks, all.keys = ratelimit.Bounds(c.Network, ratelimit.NetworkShare, c.Quota.Keys)
+	_, all.bytes = ratelimit.Bounds(c.Network, ratelimit.NetworkShare, c.Quota.Bytes)
+	for _, n := range networks {
+		first := n.Addr().As16()
+		last, fixed := first, n.Bits()
+		if n.Addr().Is4() {
+			fixed += 96
+		}
+		for i := fixed; i < 128; i++ {
+			last[i/8] |= 0x80 >> (i % 8)
+		}
+		all.first, all.last = append(all.first, first[:]), append(all.last, last[:])
+	}
+	return all
+}
 
 // Store keeps the keys and answers. It is safe for concurrent use.
 type Store struct {
@@ -106,18 +154,17 @@ func Key(h http.Header) (string, error) {
 	return key, nil
 }
 
-// Begin claims a key for a request, or returns the answer of the first request with it. caller identifies who may repeat it. q bounds
-// what the caller may use.
+// Begin claims a key for a request, or returns the answer of the first request with it.
 // Errors: ErrRunning, ErrLost, ErrOther, ErrTooMany.
-func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha256.Size]byte, q Quota) (*Claim, *Answer, error) {
-	by, hash, now := sha256.Sum256([]byte(caller)), sha256.Sum256([]byte(caller+"\x00"+key)), s.now()
+func (s *Store) Begin(ctx context.Context, by Caller, key string, fingerprint [sha256.Size]byte) (*Claim, *Answer, error) {
+	hash, now := sha256.Sum256(append(by.id(), key...)), s.now()
 	c := &Claim{store: s, key: hash[:], uid: uuid.New()}
 	// a body may have a password: its bare hash would help to guess it
 	request := s.sealer.MAC("idempotency", fingerprint[:])
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTime) // a client that leaves must not leave a claim behind
 	defer cancel()
 	for range attempts {
-		claimed, err := s.claim(ctx, c, by[:], request, now, q)
+		claimed, err := s.claim(ctx, c, by, request, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -136,18 +183,22 @@ func (s *Store) Begin(ctx context.Context, caller, key string, fingerprint [sha2
 var errNoKey = errors.New("no such idempotency key")
 
 // claim stores a claim. It reports false when the key is another request's, or the caller has too many keys.
-func (s *Store) claim(ctx context.Context, c *Claim, by, fingerprint []byte, now time.Time, q Quota) (bool, error) {
+func (s *Store) claim(ctx context.Context, c *Claim, by Caller, fingerprint []byte, now time.Time) (bool, error) {
+	counted := by.counted()
 	n, err := database.Exec(ctx, s.db.Pool, "claim idempotency key", `
 		INSERT INTO idempotency_keys AS k (key, caller, fingerprint, claim, busy_until, expires_at)
 		SELECT $1, $2, $3, $4, $6, $7
-		WHERE (SELECT count(*) < $8 AND coalesce(sum(bytes), 0) < $9 FROM (
-		           SELECT octet_length(answer) AS bytes FROM idempotency_keys WHERE caller = $2 AND expires_at > $5 LIMIT $8) AS used)
+		WHERE NOT EXISTS (
+		           SELECT FROM unnest($8::bytea[], $9::bytea[], $10::bigint[], $11::bigint[]) AS n (first, last, keys, bytes)
+		           WHERE (SELECT count(*) >= n.keys OR coalesce(sum(used), 0) >= n.bytes FROM (
+		               SELECT octet_length(answer) AS used FROM idempotency_keys
+		               WHERE caller BETWEEN n.first AND n.last AND expires_at > $5 LIMIT n.keys) AS x))
 		   OR EXISTS (SELECT FROM idempotency_keys WHERE key = $1)
 		ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO UPDATE
 		SET fingerprint = excluded.fingerprint, claim = excluded.claim, busy_until = excluded.busy_until, expires_at = excluded.expires_at,
 			done = false, answer = NULL
 		WHERE k.expires_at <= $5 OR NOT k.done AND k.busy_until <= $5 AND k.fingerprint = excluded.fingerprint`,
-		c.key, by, fingerprint, c.uid, now, now.Add(lease), now.Add(kept), q.Keys, q.Bytes)
+		c.key, by.id(), fingerprint, c.uid, now, now.Add(lease), now.Add(kept), counted.first, counted.last, counted.keys, counted.bytes)
 	return n == 1, err
 }
 

@@ -13,13 +13,13 @@ type DeviceLogin struct {
 
 // Limits of programs that ask for a session.
 const (
-	DeviceLoginLifetime   = 10 * time.Minute
-	DeviceLoginPoll       = 5 * time.Second // least time between two requests of a program; each that comes earlier adds as much
-	MaxDeviceLogins       = 10_000          // that wait, in total
-	MaxNetworkDeviceLogin = 20              // that wait, of one client network
-	MaxDeviceName         = 60              // bytes
-	UserCodeLength        = 8
-	UserCodeLetters       = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, and none that looks like another (RFC 8628, 6.1)
+	DeviceLoginLifetime     = 10 * time.Minute
+	DeviceLoginPoll         = 5 * time.Second // least time between two requests of a program; each that comes earlier adds as much
+	MaxDeviceLogins         = 10_000          // that wait, in total
+	MaxNetworksDeviceLogins = 80              // that wait: a quarter of it of one client network, up to three of the widest around it
+	MaxDeviceName           = 60              // bytes
+	UserCodeLength          = 8
+	UserCodeLetters         = "BCDFGHJKLMNPQRSTVWXZ" // no vowels, and none that looks like another (RFC 8628, 6.1)
 )
 
 // Confirmation is a login by form post that waits for the person, as its page shows it (contract 3.14).

@@ -94,5 +94,5 @@ func (l Limit) kept() int {
 	if l.Capacity == 0 {
 		return 0
 	}
-	return max(1, l.Capacity*networkShare/100)
+	return max(1, l.Capacity*NetworkShare/100)
 }

@@ -2,8 +2,8 @@ package ratelimit
 
 import (
 	"context"
-	"encoding/base64"
 	"net/netip"
+	"slices"
 )
 
 // clientKey is the context key of the client address, a *netip.Addr.
@@ -37,8 +37,8 @@ func Network(address netip.Addr) netip.Prefix {
 // others: a home line is a /56, a site a /48, and a /24 of IPv4 costs what these cost.
 const widest = 75
 
-// networkShare is the percentage of a common bound that one client network may take where no setting says it, and the one that is kept.
-const networkShare = 25
+// NetworkShare is the percentage of a common bound that one client network may take where no setting says it, and the one that is kept.
+const NetworkShare = 25
 
 // Wide is a network around a client's, and the percentage of a common bound that it may take when one client network may take percent.
 type Wide struct {
@@ -61,27 +61,41 @@ func Around(network netip.Prefix, percent int) []Wide {
 	return []Wide{within(56, (percent+widest)/2), within(48, widest)}
 }
 
-// NetworkOf returns the network of an identifier that AddressKey made, invalid if it is none.
-func NetworkOf(key string) netip.Prefix {
-	if address, err := netip.ParseAddr(key); err == nil {
-		return Network(address)
+// chain returns a client network and those around it, the widest first.
+func chain(network netip.Prefix, percent int) []Wide {
+	if !network.IsValid() {
+		return nil
 	}
-	var raw [16]byte
-	if n, err := base64.RawURLEncoding.Decode(raw[:], []byte(key)); err != nil || n != 8 {
-		return netip.Prefix{}
-	}
-	return Network(netip.AddrFrom16(raw))
+	all := append([]Wide{{network, percent}}, Around(network, percent)...)
+	slices.Reverse(all)
+	return all
 }
 
-// AddressKey returns the identifier of a bucket that counts by client network (ByAddress).
-func AddressKey(address netip.Addr) string {
-	network := Network(address)
-	switch {
-	case !network.IsValid():
-		return "unknown"
-	case network.Addr().Is4():
-		return network.Addr().String()
+// Bounds returns the network of AddressKey and those around it, with how much of a common bound each may take, for statements that count
+// rows. Without a bound (0), or for an empty key, there are none.
+func Bounds(key string, percent int, all int64) (networks []netip.Prefix, most []int64) {
+	if all <= 0 {
+		return nil, nil
 	}
-	raw := network.Addr().As16()
-	return base64.RawURLEncoding.EncodeToString(raw[:8])
+	for _, n := range chain(NetworkOf(key), percent) {
+		networks, most = append(networks, n.Network), append(most, max(1, all*int64(n.Percent)/100))
+	}
+	return networks, most
+}
+
+// unknown is the network of clients whose address is unknown: no client has it.
+const unknown = "::/64"
+
+// AddressKey returns a client network as text: the identifier of a bucket that counts by it (ByAddress).
+func AddressKey(address netip.Addr) string {
+	if network := Network(address); network.IsValid() {
+		return network.String()
+	}
+	return unknown
+}
+
+// NetworkOf returns the network of an identifier that AddressKey made, invalid if it is none.
+func NetworkOf(key string) netip.Prefix {
+	network, _ := netip.ParsePrefix(key) // invalid on an error
+	return network
 }

@@ -158,7 +158,7 @@ func (p Part) around() []Part {
 	}
 	b := p.Bucket
 	if b.Percent == 0 {
-		b.Percent, b.Common = networkShare, b.Limit.times(100/networkShare)
+		b.Percent, b.Common = NetworkShare, b.Limit.times(100/NetworkShare)
 	}
 	prefix, client := "", p.Identifier
 	if i := strings.LastIndexByte(client, ' '); i >= 0 {
@@ -204,8 +204,8 @@ func (l *Limiter) little(ctx context.Context, p Part) (bool, error) {
 // network that has made most for its size, at most as many as fit in limit.
 func asked(ctx context.Context, store Store, kind string, limit Limit, network netip.Prefix) (int, error) {
 	most := 1
-	for _, n := range chain(network) {
-		times := n.Percent / networkShare
+	for _, n := range chain(network, NetworkShare) {
+		times := n.Percent / NetworkShare
 		wide := limit.times(times)
 		r, err := store.Take(ctx, kind+n.Network.String(), wide)
 		if err != nil || !r.Allowed { // then the smaller ones need no buckets

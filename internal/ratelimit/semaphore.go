@@ -6,7 +6,6 @@ import (
 	"container/heap"
 	"context"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 )
@@ -89,21 +88,11 @@ func (s *Semaphore) rank(ctx context.Context) int64 {
 	return int64(n)
 }
 
-// chain returns the network and those around it, the widest first. The parts are multiples of networkShare.
-func chain(network netip.Prefix) []Wide {
-	around := Around(network, networkShare)
-	all := make([]Wide, 0, len(around)+1)
-	for _, wide := range slices.Backward(around) {
-		all = append(all, wide)
-	}
-	return append(all, Wide{network, networkShare})
-}
-
 // Forgive takes back that the client of ctx has asked, for work that shows that it is no stranger.
 func (s *Semaphore) Forgive(ctx context.Context) {
 	if network := Network(ClientFrom(ctx)); network.IsValid() {
-		for _, n := range chain(network) {
-			_ = s.asked.Return(ctx, n.Network.String(), lately.times(n.Percent/networkShare))
+		for _, n := range chain(network, NetworkShare) {
+			_ = s.asked.Return(ctx, n.Network.String(), lately.times(n.Percent/NetworkShare))
 		}
 	}
 }
@@ -221,7 +210,7 @@ func (c *ClientCap) Acquire(ctx context.Context) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	leaveWide, err := c.wide.acquire(ctx, chain(network)[0].Network)
+	leaveWide, err := c.wide.acquire(ctx, chain(network, NetworkShare)[0].Network)
 	if err != nil {
 		leave()
 		return nil, err

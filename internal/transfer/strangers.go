@@ -10,11 +10,3 @@ type StrangerLimits struct {
 
 	OrganizationReservations int // open reservations at all mailboxes of an organization; 0: no bound
 }
-
-// Share returns what one client network may take of a bound of n: at least one.
-func (l StrangerLimits) Share(n int) int {
-	if n <= 0 {
-		return n
-	}
-	return max(1, n*l.NetworkShare/100)
-}

@@ -1,6 +1,7 @@
 package handler_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/token"
 )
@@ -179,12 +181,13 @@ func TestAttackDeviceLogins(t *testing.T) {
 	s := testkit.New(t)
 	ann := s.SignUp("ann@example.com")
 	var calls []func() (*testkit.Response, error)
-	for range identity.MaxNetworkDeviceLogin + 5 {
+	const most = identity.MaxNetworksDeviceLogins * ratelimit.NetworkShare / 100
+	for range most + 5 {
 		calls = append(calls, func() (*testkit.Response, error) {
 			return sendingForms(s.Stranger()).Try(t.Context(), "POST", s.Identity+"/device/authorization", "client_id=flood")
 		})
 	}
-	if got := parallel(t, calls...); got[http.StatusOK] != identity.MaxNetworkDeviceLogin || got[http.StatusForbidden] != 5 {
+	if got := parallel(t, calls...); got[http.StatusOK] != most || got[http.StatusForbidden] != 5 {
 		t.Errorf("the answers are %v", got)
 	}
 	var refused int
@@ -195,5 +198,29 @@ func TestAttackDeviceLogins(t *testing.T) {
 	}
 	if refused < 9 {
 		t.Errorf("%d of 30 guesses were refused", refused)
+	}
+}
+
+// TestAttackDeviceLoginPrefix: a home line, a site and an IPv4 network hold as many codes as two and three client networks. Others get
+// theirs.
+func TestAttackDeviceLoginPrefix(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t, testkit.Env("CONSIGN_TRUSTED_PROXIES", "127.0.0.0/8,::1/128"))
+	from := func(address string) *testkit.Response {
+		return sendingForms(s.Stranger().With("X-Forwarded-For", address)).Post(s.Identity+"/device/authorization", "client_id=flood")
+	}
+	for format, want := range map[string]int{"2001:db8:0:%x::1": 40, "2001:db8:1:%x00::1": 60, "203.0.113.%d": 60} {
+		got := 0
+		for i := range 5 {
+			for range 20 {
+				if from(fmt.Sprintf(format, i+1)).Status == http.StatusOK {
+					got++
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d codes, want %d", format, got, want)
+		}
+		from("198.51.100.7").Want(http.StatusOK)
 	}
 }

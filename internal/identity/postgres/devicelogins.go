@@ -7,6 +7,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // NewDeviceLogin is the input of InsertDeviceLogin.
@@ -14,7 +15,7 @@ type NewDeviceLogin struct {
 	identity.DeviceLogin
 	DeviceHash, UserHash []byte
 	Host                 id.Organization // served at the host of the request
-	Network              string
+	Network              string          // of the client
 }
 
 // InsertDeviceLogin stores a program that asks for a session.
@@ -24,14 +25,16 @@ func (s *Store) InsertDeviceLogin(ctx context.Context, d NewDeviceLogin) error {
 		`SELECT pg_advisory_xact_lock(hashtextextended('identity.device_logins', 0))`); err != nil {
 		return err
 	}
+	networks, most := ratelimit.Bounds(d.Network, ratelimit.NetworkShare, identity.MaxNetworksDeviceLogins)
 	return database.Changed(ctx, s.q, "store device login", identity.ErrDeviceLogins, `
 		INSERT INTO identity.device_logins (device_hash, user_hash, host, name, user_agent, ip, network, poll_seconds, created_at, expires_at)
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
 		WHERE (SELECT count(*) FROM identity.device_logins WHERE expires_at > $9) < $11
-		  AND (SELECT count(*) FROM identity.device_logins WHERE network = $7 AND expires_at > $9) < $12`,
+		  AND NOT EXISTS (SELECT FROM unnest($12::cidr[], $13::bigint[]) AS n (network, most) WHERE n.most <= (
+		      SELECT count(*) FROM identity.device_logins d WHERE d.network BETWEEN n.network AND host(broadcast(n.network))::inet AND expires_at > $9))`,
 		d.DeviceHash, d.UserHash, d.Host, d.Name, d.UserAgent, d.IP, d.Network, int(identity.DeviceLoginPoll/time.Second), d.CreatedAt,
 		d.ExpiresAt,
-		identity.MaxDeviceLogins, identity.MaxNetworkDeviceLogin)
+		identity.MaxDeviceLogins, networks, most)
 }
 
 // DeviceLogin returns a program that waits at a host, by the hashes of its user code.

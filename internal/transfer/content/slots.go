@@ -66,9 +66,6 @@ func (s *slots) releasePart(key partsOf, number int) {
 	}
 }
 
-// networkShare is the percentage of all uploads from which the parts of the networks around a client are made.
-const networkShare = 25
-
 // network is a network that counts an upload, with how many it may have.
 type network struct {
 	prefix netip.Prefix
@@ -82,7 +79,7 @@ func networksOf(ctx context.Context, l Limits) []network {
 		return nil
 	}
 	all := []network{{own, l.NetworkUploads}}
-	for _, wide := range ratelimit.Around(own, networkShare) {
+	for _, wide := range ratelimit.Around(own, ratelimit.NetworkShare) {
 		all = append(all, network{wide.Network, max(l.NetworkUploads, l.Uploads*wide.Percent/100)})
 	}
 	return all

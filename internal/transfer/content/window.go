@@ -4,25 +4,23 @@ import (
 	"context"
 	"time"
 
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 // Limits bound what uploads occupy.
 type Limits struct {
-	Window                  int64         // bytes of volume that one request reserves ahead of what arrived
-	MinimumRate             int64         // bytes a second of a request's body; 0: none
-	RatePeriod              time.Duration // time over which the rate is averaged
-	UnconfirmedBytes        int64         // of strangers at one mailbox
-	NetworkUnconfirmedBytes int64         // of one client network at one mailbox
-	Organization            StrangerBytes // the same for all mailboxes of an organization
-	ReservationUploads      int           // parallel uploads to one reservation
-	NetworkUploads          int           // parallel uploads of one client network
-	Uploads                 int           // parallel uploads in this process
+	Window             int64         // bytes of volume that one request reserves ahead of what arrived
+	MinimumRate        int64         // bytes a second of a request's body; 0: none
+	RatePeriod         time.Duration // time over which the rate is averaged
+	UnconfirmedBytes   int64         // of strangers at one mailbox
+	OrganizationBytes  int64         // of strangers at all mailboxes of an organization; 0: no bound
+	NetworkShare       int           // percent that one client network may take of each of these
+	ReservationUploads int           // parallel uploads to one reservation
+	NetworkUploads     int           // parallel uploads of one client network
+	Uploads            int           // parallel uploads in this process
 }
-
-// StrangerBytes bound the unconfirmed bytes of strangers; 0: no bound.
-type StrangerBytes struct{ All, Network int64 }
 
 // grant is the epoch of a new writer, and the volume that was reserved for it.
 type grant struct {
@@ -78,26 +76,27 @@ var (
 // fewer, refusal is transfer.ErrMailboxUnconfirmed or transfer.ErrClientUnconfirmed.
 func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postgres.Payer, want,
 	granted int64) (fit int64, refusal, err error) {
-	sum, err := tx.Unconfirmed(ctx, p)
+	l := s.limits
+	networks, atMailbox := ratelimit.Bounds(p.Client, l.NetworkShare, l.UnconfirmedBytes)
+	_, atOrganization := ratelimit.Bounds(p.Client, l.NetworkShare, l.OrganizationBytes)
+	sum, err := tx.Unconfirmed(ctx, p, networks)
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, b := range []struct {
-		applies     bool
-		limit, used int64
-		refusal     error
-	}{
-		{true, s.limits.UnconfirmedBytes, sum.Mailbox, transfer.ErrMailboxUnconfirmed},
-		{p.Client != "", s.limits.NetworkUnconfirmedBytes, sum.MailboxClient, transfer.ErrClientUnconfirmed},
-		{!p.Organization.IsZero() && s.limits.Organization.All > 0, s.limits.Organization.All, sum.Organization, errOrganization},
-		{p.Client != "" && s.limits.Organization.Network > 0, s.limits.Organization.Network, sum.OrganizationClient, errOrganizationClient},
-	} {
-		if !b.applies {
-			continue
+	bound := func(limit, used int64, because error) {
+		if room := limit - (used - want); room < granted {
+			granted, refusal = room, because
 		}
-		if room := b.limit - (b.used - want); room < granted {
-			granted, refusal = room, b.refusal
-		}
+	}
+	bound(l.UnconfirmedBytes, sum.Mailbox, transfer.ErrMailboxUnconfirmed)
+	for i, most := range atMailbox {
+		bound(most, sum.MailboxClient[i], transfer.ErrClientUnconfirmed)
+	}
+	if !p.Organization.IsZero() && l.OrganizationBytes > 0 {
+		bound(l.OrganizationBytes, sum.Organization, errOrganization)
+	}
+	for i, most := range atOrganization {
+		bound(most, sum.OrganizationClient[i], errOrganizationClient)
 	}
 	return granted, refusal, nil
 }

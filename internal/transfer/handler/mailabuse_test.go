@@ -288,7 +288,7 @@ func TestAttackMailsToAMailbox(t *testing.T) {
 		t.Errorf("%d deliveries of one client network, %d of them not mailed", n, unmailed)
 	}
 	for i := range 8 {
-		hand(fmt.Sprintf("198.51.100.%d", i+1), 1)
+		hand(fmt.Sprintf("198.51.%d.7", i+1), 1)
 	}
 	if n, unmailed := inbox(); n != 13 || unmailed != 5 {
 		t.Errorf("%d deliveries, %d of them not mailed", n, unmailed)

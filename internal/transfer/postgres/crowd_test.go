@@ -45,7 +45,8 @@ const crowd = `
 	SELECT gen_random_uuid(), 'mailbox', p.uid, o.uid, 7, 'none', 1, 1, 1, now(), now() + interval '1 day'
 	FROM identity.persons p, identity.organizations o WHERE o.free;
 	INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
-	SELECT r.uid, r.owner, m.organization, r.limits_organization, p.name, r.expires_at FROM transfer.reservations r
+	SELECT r.uid, r.owner, m.organization, r.limits_organization, ('10.0.0.0'::inet + p.name::int)::cidr, r.expires_at
+	FROM transfer.reservations r
 	JOIN identity.persons p ON p.uid = r.owner LEFT JOIN identity.memberships m ON m.person = r.owner AND p.name::int % 50 = 0;
 	INSERT INTO transfer.reservations (uid, type, state, transfer, owner, limits_organization, ttl, protection, max_files, max_file_size_mb,
 		max_recipients, created_at, expires_at)

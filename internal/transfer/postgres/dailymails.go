@@ -2,16 +2,19 @@ package postgres
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
 // DailyBound is how many mails of a day may go to one mailbox or address: in all, and caused by one client network.
 type DailyBound struct {
 	Limit        int
-	NetworkLimit int
+	NetworkShare int    // percent of it
 	Client       string // client network; empty: unknown, which counts as one network
 }
 
@@ -27,24 +30,29 @@ func (s *Store) CountSenderCode(ctx context.Context, email string, day time.Time
 	return within, err
 }
 
-// countDaily counts in the row of the client network and, if that is within its limit, in the row of all.
+// countDaily counts in the row of the client network if the networks around it, and all, are below their bounds. Others that count for the
+// same key wait until the transaction ends.
 func (s *Store) countDaily(ctx context.Context, operation, table, column string, key any, day time.Time,
 	b DailyBound) (within, last bool, err error) {
 	if b.Client == "" {
-		b.Client = "unknown"
+		b.Client = ratelimit.AddressKey(netip.Addr{})
 	}
-	count := func(client, from, limit string) string {
-		return `INSERT INTO transfer.` + table + ` AS c (` + column + `, client, day, sent) SELECT $1, ` + client + `, $2, 1 ` + from +
-			` WHERE ` + limit + `::int > 0
-			ON CONFLICT ON CONSTRAINT ` + table + `_pkey DO UPDATE SET sent = c.sent + 1 WHERE c.sent < ` + limit
-	}
-	type counted struct{ Last bool }
-	rows, err := database.All[counted](ctx, s.q, operation, `
-		WITH own AS (`+count(`$3::text`, ``, `$4`)+` RETURNING c.sent)
-		`+count(`''`, `FROM own`, `$5`)+` RETURNING c.sent = $5 OR (SELECT own.sent FROM own) = $4 AS last`,
-		key, day, b.Client, b.NetworkLimit, b.Limit)
-	if err != nil || len(rows) == 0 {
+	networks, most := ratelimit.Bounds(b.Client, b.NetworkShare, int64(b.Limit))
+	counted, err := database.OneLocked[struct{ Free int64 }](ctx, s.q, operation, nil, database.Statement{
+		SQL:  `SELECT pg_advisory_xact_lock(hashtextextended($1::text || ' ' || $2::text, 0))`,
+		Args: []any{"transfer." + table, fmt.Sprint(key)},
+	}, `
+		WITH room AS (
+			SELECT min(n.most - (SELECT coalesce(sum(sent), 0) FROM transfer.`+table+` c WHERE `+column+` = $1 AND day = $2
+				AND (n.network IS NULL OR client <<= n.network))) AS free
+			FROM unnest(array_append($3::cidr[], NULL), array_append($4::bigint[], $5::bigint)) AS n (network, most)
+		), counted AS (
+			INSERT INTO transfer.`+table+` AS c (`+column+`, day, client, sent) SELECT $1, $2, $6::cidr, 1 FROM room WHERE free > 0
+			ON CONFLICT ON CONSTRAINT `+table+`_pkey DO UPDATE SET sent = c.sent + 1
+		)
+		SELECT free::bigint FROM room`, key, day, networks, most, b.Limit, b.Client)
+	if err != nil {
 		return false, false, err
 	}
-	return true, rows[0].Last, nil
+	return counted.Free > 0, counted.Free == 1, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/microcache"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/testkit/plans"
 	"github.com/consign-dev/consign/internal/transfer"
 )
@@ -41,7 +42,8 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 		s.q = w
 		sc := Scope{Host: of.host, HostOrganization: id.Organization{UUID: organization}, Now: time.Now(), Defaults: transfer.Defaults{}}
 		ctx, r, p := t.Context(), id.Reservation{UUID: reservation}, id.Person{UUID: person}
-		strangers := Payer{Owner: p, Organization: sc.HostOrganization, LimitsOrganization: sc.HostOrganization, Client: "192.0.2.1"}
+		strangers := Payer{Owner: p, Organization: sc.HostOrganization, LimitsOrganization: sc.HostOrganization, Client: "192.0.2.1/32"}
+		networks, _ := ratelimit.Bounds(strangers.Client, 25, 1)
 		tr, o, key := id.Transfer{UUID: sent}, id.Object{UUID: object}, sha256.Sum256([]byte("key"+of.name))
 		for name, lookup := range map[string]func() error{
 			"mailbox by link": func() error { _, err := s.PublicMailbox(ctx, transfer.Key{Link: "box" + of.name}, sc); return err },
@@ -74,7 +76,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 				_, err := s.HideDeliveriesOf(ctx, id.New[id.Person](), 100, time.Now())
 				return err
 			},
-			"unconfirmed bytes": func() error { _, err := s.Unconfirmed(ctx, strangers); return err },
+			"unconfirmed bytes": func() error { _, err := s.Unconfirmed(ctx, strangers, networks); return err },
 			"strangers' reservations": func() error {
 				_, err := s.InsertMailboxReservation(ctx, strange(p, sc.HostOrganization), bounds)
 				return err
@@ -184,7 +186,7 @@ var bounds = transfer.StrangerLimits{NetworkShare: 100, Reservations: 50, Organi
 
 func strange(owner id.Person, organization id.Organization) transfer.Reservation {
 	return transfer.Reservation{
-		UID: id.New[id.Reservation](), Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1", TTL: 7,
+		UID: id.New[id.Reservation](), Owner: owner, Organization: organization, LimitsOrganization: organization, Client: "192.0.2.1/32", TTL: 7,
 		Protection: transfer.ProtectNone, MaxFiles: 1, MaxFileSizeMB: 1, MaxRecipients: 1, CreatedAt: time.Now(),
 		ExpiresAt: time.Now().Add(time.Hour),
 	}
@@ -219,10 +221,11 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 			t.Fatalf("stored %v, %v", added, err)
 		}
 	}
+	networks, _ := ratelimit.Bounds("192.0.2.1/32", 25, 1)
 	unconfirmed := func() {
 		t.Helper()
 		if _, err := s.Unconfirmed(ctx, Payer{Owner: owner, Organization: organization, LimitsOrganization: organization,
-			Client: "192.0.2.1"}); err != nil {
+			Client: "192.0.2.1/32"}, networks); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +240,8 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 		SELECT gen_random_uuid(), 'mailbox', gen_random_uuid(), $1, 7, 'none', 1, 1, 1, now(), now() + interval '1 day' FROM generate_series(1,
 			5000)`, organization)
 	exec(`INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at)
-		SELECT uid, owner, $1, $1, uid::text, expires_at FROM transfer.reservations r WHERE NOT EXISTS (SELECT FROM transfer.mailboxes m
+		SELECT uid, owner, $1, $1, set_masklen('10.0.0.0'::inet + row_number() OVER (), 32)::cidr, expires_at
+		FROM transfer.reservations r WHERE NOT EXISTS (SELECT FROM transfer.mailboxes m
 			WHERE m.person = r.owner)`, organization)
 	read := func() (scans, tuples int64) {
 		t.Helper()

@@ -22,7 +22,7 @@ const (
 	ARRAY(SELECT a.address FROM directory.addresses a WHERE a.person = r.sender AND a.verified AND r.sender_by_session
 		UNION ALL SELECT c.verified_email FROM transfer.sender_codes c WHERE c.reservation = r.uid
 			AND c.verified_email IS NOT NULL) AS proven_addresses, coalesce(r.locale, '') AS locale, r.delivery_notification, r.ttl,
-	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client,
+	coalesce(r.priority, 0) AS priority, r.protection, coalesce(r.password_hash, '') AS password_hash, r.fields, coalesce(r.client::text,
 		'') AS client, r.max_files,
 	r.max_file_size_mb, r.max_recipients, r.object_count, r.metadata, r.transfer, r.request, r.party, r.created_at, r.expires_at`
 	reservationTables = `transfer.reservations r

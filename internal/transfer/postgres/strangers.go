@@ -2,58 +2,67 @@ package postgres
 
 import (
 	"context"
+	"net/netip"
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// Strangers are figures of the open reservations of strangers: their number, or the bytes that they hold or have reserved. The
-// client network is counted at one mailbox, and at all that share the limits of an organization.
-type Strangers struct {
-	Mailbox, MailboxClient           int64
-	Organization, OrganizationClient int64
+// Unconfirmed are the bytes that strangers' open reservations hold or have reserved, at one mailbox and at all of an organization. Those of
+// the client network and of each around it are counted at the mailbox, and at all that share the limits of an organization.
+type Unconfirmed struct {
+	Mailbox, Organization             int64
+	MailboxClient, OrganizationClient []int64
 }
 
-// AddedReservation tells whether a stranger's reservation was stored, and how many were open before. The numbers are counted up to
-// their bounds. Without a bound they are 0.
+// AddedReservation tells whether a stranger's reservation was stored, and which bounds had no room for it.
 type AddedReservation struct {
-	Strangers
-	Stored bool
+	Stored                                                   bool
+	Mailbox, MailboxClient, Organization, OrganizationClient bool
 }
+
+// within is the condition for a client network that is in n.network, as a range of an index.
+const within = `client BETWEEN n.network AND host(broadcast(n.network))::inet`
 
 // InsertMailboxReservation stores a stranger's reservation if the mailbox exists and each bound has room for it. It does not lock the
 // mailbox, since many reserve at once. So a concurrent deletion of the mailbox may not end the reservation. Requests do not find it
 // without the mailbox, and the job transfer-expire-reservations deletes its rows at expires_at. Advisory locks make the counts exact.
 // A count stops at its bound, so its cost is bounded as well.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
-	count := func(where, limit string) string {
-		return `(SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where + ` AND expires_at > $16 LIMIT ` + limit +
-			`::bigint) x)`
+	full := func(where, limit string) string {
+		return limit + ` > 0 AND ` + limit + ` <= (SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where +
+			` AND expires_at > $16 LIMIT ` + limit + `) x)`
+	}
+	anyFull := func(where, bounds string) string {
+		return `EXISTS (SELECT FROM unnest($20::cidr[], ` + bounds + `::bigint[]) AS n (network, most) WHERE ` +
+			full(where+` AND `+within, `coalesce(n.most, 0)`) + `)`
 	}
 	sql := `
-		WITH open AS MATERIALIZED (
-			SELECT ` + count(`owner = $2`, `$19`) + ` AS mailbox, ` + count(`owner = $2 AND client = $18`, `$20`) + ` AS mailbox_client,
-				` + count(`organization = $3`, `$21`) + ` AS organization, ` + count(`limits_organization = $4 AND client = $18`, `$22`) + ` AS organization_client
+		WITH bound AS MATERIALIZED (
+			SELECT ` + full(`owner = $2`, `$19::bigint`) + ` AS mailbox, ` + anyFull(`owner = $2`, `$21`) + ` AS mailbox_client,
+				` + full(`organization = $3`, `$22::bigint`) + ` AS organization, ` + anyFull(`limits_organization = $4`, `$23`) + ` AS organization_client
 		), r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender,
 				anon_email,
 				locale, ttl, protection, max_files, max_file_size_mb, max_recipients, created_at, expires_at, client, sender_by_session)
-			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $23
-			FROM transfer.mailboxes m, open
-			WHERE m.person = $2 AND ($19 = 0 OR open.mailbox < $19) AND ($20 = 0 OR open.mailbox_client < $20)
-				AND ($21 = 0 OR open.organization < $21) AND ($22 = 0 OR open.organization_client < $22)
+			SELECT $1, 'mailbox', m.person, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18::cidr, $24
+			FROM transfer.mailboxes m, bound b
+			WHERE m.person = $2 AND NOT (b.mailbox OR b.mailbox_client OR b.organization OR b.organization_client)
 			RETURNING uid, owner, organization, limits_organization, client, expires_at
 		), x AS (
 			INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, expires_at) SELECT * FROM r
 		)
-		SELECT open.*, EXISTS (SELECT FROM r) AS stored FROM open`
+		SELECT bound.*, EXISTS (SELECT FROM r) AS stored FROM bound`
+	networks, atMailbox := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.Reservations))
+	_, atOrganization := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.OrganizationReservations))
 	args := []any{
 		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject),
 		database.Null(r.Message), database.Null(r.AnonSender),
 		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt,
 		r.ExpiresAt, database.Null(r.Client),
-		l.Reservations, l.Share(l.Reservations), l.OrganizationReservations, l.Share(l.OrganizationReservations),
+		l.Reservations, networks, atMailbox, l.OrganizationReservations, atOrganization,
 		!r.SenderByUID,
 	}
 	const operation = "store reservation"
@@ -78,8 +87,8 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 	if l.OrganizationReservations > 0 && !r.Organization.IsZero() {
 		keys = append(keys, "organization "+r.Organization.String())
 	}
-	if l.OrganizationReservations > 0 && r.Client != "" {
-		keys = append(keys, "network "+r.LimitsOrganization.String()+" "+r.Client)
+	if around, _ := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.OrganizationReservations)); len(around) > 0 {
+		keys = append(keys, "network "+r.LimitsOrganization.String()+" "+around[0].String()) // the widest
 	}
 	if l.Reservations > 0 {
 		keys = append(keys, r.Owner.String())
@@ -87,18 +96,23 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 	return keys
 }
 
-// Unconfirmed returns the unconfirmed bytes of strangers. The caller has locked the volumes of the payer's owner and organization,
-// which makes the sums exact. Each sum reads an index of its own. A request is bounded as a mailbox is.
-func (s *Store) Unconfirmed(ctx context.Context, p Payer) (Strangers, error) {
-	const sum = `(SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stranger_reservations WHERE `
+// Unconfirmed returns the unconfirmed bytes of strangers, of clients in the order of networks. The caller has locked the volumes of the
+// payer's owner and organization, which makes the sums exact. Each sum reads an index of its own. A request is bounded as a mailbox is.
+func (s *Store) Unconfirmed(ctx context.Context, p Payer, networks []netip.Prefix) (Unconfirmed, error) {
+	sum := func(where string) string {
+		return `(SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stranger_reservations WHERE ` + where + `)`
+	}
+	each := func(where string) string {
+		return `ARRAY(SELECT ` + sum(where+` AND `+within) + ` FROM unnest($2::cidr[]) WITH ORDINALITY AS n (network, i) ORDER BY i)`
+	}
 	place := p.Owner.UUID
 	if !p.Request.IsZero() {
 		place = p.Request.UUID
 	}
-	return database.OneLocked[Strangers](ctx, s.q, "sum unconfirmed bytes", nil, planOnce, `
-		SELECT `+sum+`owner = $1) AS mailbox, `+sum+`owner = $1 AND client = $2) AS mailbox_client,
-			`+sum+`organization = $3) AS organization, `+sum+`limits_organization = $4 AND client = $2) AS organization_client`,
-		place, database.Null(p.Client), database.Null(p.Organization), p.LimitsOrganization)
+	return database.OneLocked[Unconfirmed](ctx, s.q, "sum unconfirmed bytes", nil, planOnce, `
+		SELECT `+sum(`owner = $1`)+` AS mailbox, `+each(`owner = $1`)+` AS mailbox_client,
+			`+sum(`organization = $3`)+` AS organization, `+each(`limits_organization = $4`)+` AS organization_client`,
+		place, networks, database.Null(p.Organization), p.LimitsOrganization)
 }
 
 // UnusedReservation is a stranger's open reservation without bytes, with the limits of its owner's bucket of new transfers.
@@ -112,7 +126,8 @@ type UnusedReservation struct {
 // UnusedReservations returns those of locked reservations that are a stranger's and hold no bytes.
 func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) ([]UnusedReservation, error) {
 	return database.All[UnusedReservation](ctx, s.q, "list unused reservations", `
-		SELECT r.owner, coalesce(r.client, '') AS client, l.new_transfer_limit AS transfer_limit, l.new_transfer_drain_rate AS transfer_drain
+		SELECT r.owner, coalesce(r.client::text, '') AS client, l.new_transfer_limit AS transfer_limit,
+			l.new_transfer_drain_rate AS transfer_drain
 		FROM transfer.reservations r
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization

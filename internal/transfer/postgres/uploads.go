@@ -52,7 +52,7 @@ func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, cli
 	}
 	u, err := database.One[leasedUpload](ctx, s.q, "lock object", transfer.ErrNotFound, `
 		SELECT `+objectColumns+`, o.sha_state, o.head, o.seal_until - clock_timestamp() AS lease_left,
-			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client, '') AS client, r.owner, r.organization,
+			r.expires_at AS expires, r.uid AS reservation, r.creator, coalesce(r.client::text, '') AS client, r.owner, r.organization,
 				r.limits_organization, r.request, r.transfer,
 			CASE WHEN r.party IS NOT NULL THEN (SELECT i.mime_types FROM transfer.request_items i WHERE i.uid = o.item AND NOT o.partial)
 				WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,

@@ -22,7 +22,7 @@ const transferReference = "transfer:"
 
 // dailyBound returns how many mails a day may go out in all, and of these by one client network.
 func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
-	return postgres.DailyBound{Limit: n, NetworkLimit: s.strangers.Share(n), Client: client}
+	return postgres.DailyBound{Limit: n, NetworkShare: s.strangers.NetworkShare, Client: client}
 }
 
 // mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one. The last mail of the

@@ -75,20 +75,18 @@ func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgre
 // nothing: a request that did would wait for all others at the volumes of the organization. The next one that changes the reservation does.
 // Errors: transfer.ErrNotFound, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
 func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) error {
-	l := s.strangers
-	added, err := s.store.InsertMailboxReservation(ctx, r, l)
-	full := func(n int64, limit int) bool { return limit > 0 && n >= int64(limit) }
+	added, err := s.store.InsertMailboxReservation(ctx, r, s.strangers)
 	switch {
 	case err != nil || added.Stored:
 		return err
-	case full(added.MailboxClient, l.Share(l.Reservations)):
+	case added.MailboxClient:
 		return transfer.ErrClientBusy
-	case full(added.OrganizationClient, l.Share(l.OrganizationReservations)):
+	case added.OrganizationClient:
 		return transfer.ErrClientBusy.With(
 			"your network has as many unfinished transfers to mailboxes of this organization as it may have; confirm or cancel one, then try again")
-	case full(added.Mailbox, l.Reservations):
+	case added.Mailbox:
 		return transfer.ErrMailboxBusy
-	case full(added.Organization, l.OrganizationReservations):
+	case added.Organization:
 		return transfer.ErrMailboxBusy.With("the mailboxes of this organization have as many unfinished transfers as they take; try again later")
 	}
 	return transfer.ErrNotFound

@@ -71,11 +71,11 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				}
 			}
 			w.within(func(l *content.Limits) {
-				l.Window, l.Organization = 700, content.StrangerBytes{All: 5000 + 4*transfer.ObjectCost, Network: 3000 + 2*transfer.ObjectCost}
+				l.Window, l.OrganizationBytes, l.NetworkShare = 700, 6000+4*transfer.ObjectCost, 50
 			})
 			others, second, third := transfer.ErrClientUnconfirmed, int64(3000+transfer.ObjectCost), int64(3000+transfer.ObjectCost)
 			if member {
-				others, second, third = transfer.ErrMailboxUnconfirmed, 2000, 0
+				others, second, third = transfer.ErrMailboxUnconfirmed, 3000, 0
 			}
 			wants := []struct {
 				mailbox, address string
@@ -83,7 +83,7 @@ func TestUnconfirmedBytesOfAnOrganization(t *testing.T) {
 				held             int64
 			}{
 				{"bob", "192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"cid", "192.0.2.1", transfer.ErrClientUnconfirmed, 0},
-				{"dora", "192.0.2.2", others, second}, {"eve", "192.0.2.3", others, third},
+				{"dora", "198.51.100.2", others, second}, {"eve", "203.0.113.3", others, third},
 			}
 			callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
 			for i, want := range wants {
@@ -105,14 +105,14 @@ func TestUnconfirmedMetadataIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
-	w.within(func(l *content.Limits) { l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 5000, 3000 })
+	w.within(func(l *content.Limits) { l.UnconfirmedBytes, l.NetworkShare = 5000, 60 })
 	message := strings.Repeat("m", 400)
 	given := transfer.BasicMetadata{Message: &message}
 	var wait sync.WaitGroup
 	for i := range 20 {
 		wait.Go(func() {
 			c := w.at(token.Caller{})
-			c.Client.Address = netip.MustParseAddr(fmt.Sprintf("192.0.2.%d", 1+i%2))
+			c.Client.Address = netip.MustParseAddr(fmt.Sprintf("192.0.%d.1", 1+i%2))
 			made, err := w.ReserveMailbox(t.Context(), c, "ann", transfer.BasicMetadata{})
 			if err != nil {
 				t.Error(err)

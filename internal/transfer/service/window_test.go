@@ -120,14 +120,14 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.mailbox()
 	w.within(func(l *content.Limits) {
-		l.Window, l.UnconfirmedBytes, l.NetworkUnconfirmedBytes = 700, 5000+4*transfer.ObjectCost, 3000+2*transfer.ObjectCost
+		l.Window, l.UnconfirmedBytes, l.NetworkShare = 700, 6000+4*transfer.ObjectCost, 50
 	})
 	wants := []struct {
 		address string
 		refusal error
 		held    int64
 	}{{"192.0.2.1", transfer.ErrClientUnconfirmed, 3000}, {"192.0.2.1", transfer.ErrClientUnconfirmed, 0},
-		{"192.0.2.2", transfer.ErrMailboxUnconfirmed, 2000}, {"192.0.2.3", transfer.ErrMailboxUnconfirmed, 0}}
+		{"198.51.100.2", transfer.ErrMailboxUnconfirmed, 3000}, {"203.0.113.3", transfer.ErrMailboxUnconfirmed, 0}}
 	callers, open := make([]token.Caller, len(wants)), make([]id.Reservation, len(wants))
 	for i, want := range wants {
 		callers[i], open[i] = w.strange("ann", want.address)

@@ -175,7 +175,7 @@ func (w *world) serve(store blob.Store, change ...func(*service.Options)) (*serv
 
 // unlimited are limits of uploads that no test reaches without lowering them.
 var unlimited = content.Limits{
-	Window: 64 << 20, UnconfirmedBytes: 1 << 60, NetworkUnconfirmedBytes: 1 << 60, ReservationUploads: 1 << 20, NetworkUploads: 1 << 20,
+	Window: 64 << 20, UnconfirmedBytes: 1 << 50, NetworkShare: 100, ReservationUploads: 1 << 20, NetworkUploads: 1 << 20,
 	Uploads: 1 << 20,
 }
 

@@ -32,8 +32,10 @@ INSERT INTO transfer.upload_confirmations (email, day, sent) VALUES ('sam@exampl
 INSERT INTO transfer.daily_recipients (person, day, recipients) VALUES ('00000000-0000-7000-8000-000000000001', '2026-11-20', 3);
 INSERT INTO transfer.sender_codes (reservation, email, expires_at, verified_email) VALUES
     ('00000000-0000-7000-8000-0000000000f5', 'sam@example.com', '2026-11-20Z', 'sam@example.com');
-INSERT INTO transfer.daily_sender_codes (email, client, day, sent) VALUES ('sam@example.com', '', '2026-11-20', 1);
-INSERT INTO transfer.daily_mailbox_mails (owner, client, day, sent) VALUES ('00000000-0000-7000-8000-00000000000a', '203.0.113.7', '2026-11-20', 1);
+INSERT INTO transfer.daily_sender_codes (email, day, client, sent)
+VALUES ('sam@example.com', '2026-11-20', '203.0.113.7', 1);
+INSERT INTO transfer.daily_mailbox_mails (owner, day, client, sent)
+VALUES ('00000000-0000-7000-8000-00000000000a', '2026-11-20', '203.0.113.7', 1);
 INSERT INTO transfer.receipts (transfer, kind, entry, body, created_at)
 VALUES ('00000000-0000-7000-8000-000000003101', 'delivered', sha256('receipt'), 'receipt', '2026-11-23 04:00Z');
 INSERT INTO transfer.receipt_parts (transfer, part, body) VALUES ('00000000-0000-7000-8000-000000003101', 1, 'part');

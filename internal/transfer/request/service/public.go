@@ -320,7 +320,7 @@ func (s *Service) Join(ctx context.Context, caller token.Caller, key, client str
 		}
 		today := s.Now().UTC().Truncate(day)
 		within, err := tx.transfers.CountSenderCode(ctx, list[0].Email, today,
-			transferpostgres.DailyBound{Limit: s.Links, NetworkLimit: s.Strangers.Share(s.Links), Client: client})
+			transferpostgres.DailyBound{Limit: s.Links, NetworkShare: s.Strangers.NetworkShare, Client: client})
 		if err != nil {
 			return err
 		}
