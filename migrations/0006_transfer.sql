@@ -477,8 +477,13 @@ CREATE TABLE transfer.receipts (
     readers    uuid[]      NOT NULL DEFAULT '{}', -- persons who may read it
     named      uuid[]      NOT NULL DEFAULT '{}', -- persons with an account whom it names
     created_at timestamptz NOT NULL,
+    -- Of the receipt of a transfer to a mailbox: SHA-256 of the key in the link that its sender is mailed; null: none, or erased.
+    sender_key_hash   bytea,
+    sender_checked_at timestamptz, -- when the sender's address was checked; null: it was not, the link opens nothing yet
     CONSTRAINT receipts_pkey PRIMARY KEY (transfer, kind),
-    CONSTRAINT receipts_kind_known CHECK (kind IN ('delivered', 'opened', 'downloaded', 'revoked', 'expired', 'erased'))
+    CONSTRAINT receipts_sender_key_hash_key UNIQUE (sender_key_hash),
+    CONSTRAINT receipts_kind_known CHECK (kind IN ('delivered', 'opened', 'downloaded', 'revoked', 'expired', 'erased')),
+    CONSTRAINT receipts_sender_of_delivery CHECK (kind = 'delivered' OR sender_key_hash IS NULL)
 );
 CREATE INDEX receipts_named ON transfer.receipts USING gin (named) WHERE named <> '{}';
 

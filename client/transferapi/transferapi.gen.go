@@ -187,6 +187,15 @@ const (
 	RecipientDestinationTypeTo  RecipientDestinationType = "to"
 )
 
+// Defines values for SenderReceiptSinceKind.
+const (
+	SenderReceiptSinceKindDownloaded SenderReceiptSinceKind = "downloaded"
+	SenderReceiptSinceKindErased     SenderReceiptSinceKind = "erased"
+	SenderReceiptSinceKindExpired    SenderReceiptSinceKind = "expired"
+	SenderReceiptSinceKindOpened     SenderReceiptSinceKind = "opened"
+	SenderReceiptSinceKindRevoked    SenderReceiptSinceKind = "revoked"
+)
+
 // Defines values for StateOfTransfer.
 const (
 	StateOfTransferAccessed  StateOfTransfer = "accessed"
@@ -240,6 +249,16 @@ const (
 	StatementExpired    Statement = "expired"
 	StatementOpened     Statement = "opened"
 	StatementRevoked    Statement = "revoked"
+)
+
+// Defines values for GetSentReceiptParamsOf.
+const (
+	GetSentReceiptParamsOfDelivered  GetSentReceiptParamsOf = "delivered"
+	GetSentReceiptParamsOfDownloaded GetSentReceiptParamsOf = "downloaded"
+	GetSentReceiptParamsOfErased     GetSentReceiptParamsOf = "erased"
+	GetSentReceiptParamsOfExpired    GetSentReceiptParamsOf = "expired"
+	GetSentReceiptParamsOfOpened     GetSentReceiptParamsOf = "opened"
+	GetSentReceiptParamsOfRevoked    GetSentReceiptParamsOf = "revoked"
 )
 
 // Defines values for GetPartyReceiptParamsOf.
@@ -1586,6 +1605,26 @@ type Sender struct {
 	Verified bool `json:"verified"`
 }
 
+// SenderReceipt defines model for SenderReceipt.
+type SenderReceipt struct {
+	// Checked The sender's address was checked
+	Checked   bool       `json:"checked"`
+	CheckedAt *Timestamp `json:"checkedAt,omitempty"`
+	CreatedAt Timestamp  `json:"createdAt"`
+
+	// Mailbox Name of the mailbox's owner, or the address
+	Mailbox string `json:"mailbox"`
+
+	// Since What the transparency log states of the transfer after its delivery, oldest first
+	Since *[]struct {
+		At   Timestamp              `json:"at"`
+		Kind SenderReceiptSinceKind `json:"kind"`
+	} `json:"since,omitempty"`
+}
+
+// SenderReceiptSinceKind defines model for SenderReceipt.Since.Kind.
+type SenderReceiptSinceKind string
+
 // StateOfTransfer defines model for StateOfTransfer.
 type StateOfTransfer string
 
@@ -1915,6 +1954,9 @@ type ReservationUID = string
 // SelectedObjects defines model for SelectedObjects.
 type SelectedObjects = []uuid.UUID
 
+// SenderKey defines model for SenderKey.
+type SenderKey = string
+
 // Statement defines model for Statement.
 type Statement string
 
@@ -2040,6 +2082,15 @@ type GetMailboxPictureParams struct {
 	// IfNoneMatch The ETag of the client's copy.
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
+
+// GetSentReceiptParams defines parameters for GetSentReceipt.
+type GetSentReceiptParams struct {
+	// Of The statement. The default is the receipt of the delivery; the others are about later events
+	Of *GetSentReceiptParamsOf `form:"of,omitempty" json:"of,omitempty"`
+}
+
+// GetSentReceiptParamsOf defines parameters for GetSentReceipt.
+type GetSentReceiptParamsOf string
 
 // GetPartyReceiptParams defines parameters for GetPartyReceipt.
 type GetPartyReceiptParams struct {
@@ -2917,6 +2968,27 @@ func (c *Client) GetMailboxQRCode(ctx context.Context, key MailboxKey, editors .
 //	GET /public/mailboxgroup/{key}
 func (c *Client) GetPublicGroup(ctx context.Context, key string, editors ...Editor) (*MailboxGroup, error) {
 	return call.Do[*MailboxGroup](ctx, c.call, http.MethodGet, call.Path("/public/mailboxgroup/{key}", key), nil, call.Body{}, editors)
+}
+
+// GetSenderReceipt: State of a sender's receipt
+//
+//	GET /public/receipts/{key}
+func (c *Client) GetSenderReceipt(ctx context.Context, key SenderKey, editors ...Editor) (*SenderReceipt, error) {
+	return call.Do[*SenderReceipt](ctx, c.call, http.MethodGet, call.Path("/public/receipts/{key}", key), nil, call.Body{}, editors)
+}
+
+// ProveSender: Check the sender's address
+//
+//	POST /public/receipts/{key}
+func (c *Client) ProveSender(ctx context.Context, key SenderKey, editors ...Editor) (*SenderReceipt, error) {
+	return call.Do[*SenderReceipt](ctx, c.call, http.MethodPost, call.Path("/public/receipts/{key}", key), nil, call.Body{}, editors)
+}
+
+// GetSentReceipt: Receipt behind a sender's link
+//
+//	GET /public/receipts/{key}/receipt
+func (c *Client) GetSentReceipt(ctx context.Context, key SenderKey, params *GetSentReceiptParams, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/receipts/{key}/receipt", key), params, call.Body{}, editors)
 }
 
 // GetPublicRequest: What a link asks for, and what was uploaded and handed in

@@ -31,7 +31,7 @@ var repeatable = map[string][]string{
 		"/id/v3/device/{code}/refuse",
 		"/transfer/v2/public/requests/{key}/handin", "/transfer/v2/reservations/{uid}/confirm", "/transfer/v2/reservations/{uid}/objects",
 		"/transfer/v2/reservations/{uid}/objects/{clientId}/parts",
-		"/transfer/v2/reservations/{uid}/verify",
+		"/transfer/v2/reservations/{uid}/verify", "/transfer/v2/public/receipts/{key}",
 		"/admin/v1/storage/checks", "/admin/v1/storage/checks/{check}/cancel", "/admin/v1/storage/accept", "/admin/v1/jobs/{id}/retry",
 		"/admin/v1/jobs/{id}/cancel", "/admin/v1/people", "/admin/v1/people/{person}/end-sessions", "/admin/v1/people/{person}/reset-factors",
 		"/admin/v1/people/{person}/verify", "/admin/v1/people/{person}/limits", "/admin/v1/people/{person}/export",

@@ -147,6 +147,15 @@ func uploadConfirmation(c *composer) {
 		c.note(c.T("Use the SHA-256 values to check that the files arrived unchanged."))
 	}
 	switch {
+	case c.secret["link"] == "":
+	case len(files) == 0:
+		c.button(c.T("Yes, I sent this: open my receipt"))
+		c.note(c.T("The receipt proves what you delivered. Keep this email: its link opens the receipt on any device."))
+	default:
+		c.button(c.T("Open my receipt"))
+		c.note(c.T("Keep this email: its link opens the receipt on any device."))
+	}
+	switch {
 	case c.data.flag("attached"):
 		c.note(c.T("The signed receipt is attached. It proves what you delivered. Keep it: anyone can check it."))
 		c.out.SecondLabel, c.out.Second = c.T("Check a receipt"), c.data.text("verify")

@@ -83,8 +83,8 @@ const (
 	TransferDelivered = "transfer-delivered"
 	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
 	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes, [attach: carries the signed receipt],
-	// [verify] (address of the page that checks it). Without files it contains no text of the uploader, whose
-	// address was not checked. It has no link with a key, no subject or a message (contract 4.10).
+	// [verify] (address of the page that checks it); [secret link] to the receipt. Without files it contains no text of the uploader,
+	// whose address was not checked, and its link checks it. It has no subject or message (contract 4.10).
 	UploadConfirmation = "upload-confirmation"
 	// TransferInfected reports a file in which malware was found. To the owner: sender, senderEmail, [senderUnverified], [subject], file,
 	// finding, at, [inbox]. To the sender of a transfer to a mailbox: mailbox, at; nothing of the transfer, because the address was not

@@ -85,6 +85,9 @@ var publicEntries = []entry{
 	{pattern: "/t/{key}", script: "transfer",
 		title: func(p i18n.Printer) string { return p.T("Files for you") },
 		lead:  func(p i18n.Printer) string { return p.T("Someone sent you files through this link.") }},
+	{pattern: "/r/{key}", script: "senderreceipt", house: true,
+		title: func(p i18n.Printer) string { return p.T("Your receipt") },
+		lead:  func(p i18n.Printer) string { return p.T("This link opens the receipt of files that you have sent.") }},
 	{pattern: "/verify", script: "verify",
 		title: func(p i18n.Printer) string { return p.T("Check a receipt") },
 		lead: func(p i18n.Printer) string {

@@ -42,6 +42,8 @@ const strangers = (w) => [
   ["mailboxpage-absent", "/m/dmitri"],
   ["mailboxpage-unknown", "/m/no-such-box"],
   ["group", "/g/harbour"],
+  ["receipt-asked", w.receiptAsked],
+  ["receipt-sent", w.receiptSent, (p) => p.waitForSelector(".receipt")],
   ["login", "/login"],
   ["second-factor", "/login", async (p) => {
     await p.fill("[name=email]", w.careful.email);
@@ -152,8 +154,11 @@ async function prepare() {
   });
   const { link } = await mail(newcomer.email, "/invitation/");
   const coded = await mail("lena@bidders.example", "/t/");
+  const [receiptAsked, receiptSent] = await Promise.all(["priya@survey.example", "office@wharf.example"].map(async (address) =>
+    new URL((await mail(address, "/r/")).link).pathname));
+  await api("POST", receiptSent.replace("/r/", "/transfer/v2/public/receipts/"));
   return { ...w, careful, newcomer, photograph: Buffer.from(photograph, "base64"), invitation: link.split("/").pop(),
-    codeLink: new URL(coded.link).pathname };
+    codeLink: new URL(coded.link).pathname, receiptAsked, receiptSent };
 }
 
 export async function looksTests() {

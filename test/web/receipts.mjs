@@ -2,7 +2,9 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { equal, file, page, person, signedIn, test, visitor, work } from "./kit.mjs";
+import { demo, equal, file, mail, page, person, picture, signedIn, test, visitor, work } from "./kit.mjs";
+import { choose, fill } from "./mailboxpage.mjs";
+import { judge } from "./looks.mjs";
 
 /** Saves the signed receipt of a page. Returns where it is. */
 async function saveReceipt(p) {
@@ -72,5 +74,54 @@ export async function receiptTests() {
     await q.setInputFiles("[data-test=files]", [receipt]);
     await q.locator("[data-verdict=genuine]").waitFor();
     await context.setOffline(false);
+  });
+
+  await test("journey: a stranger's proof outlives the tab, and a third person finds the changed file", async () => {
+    const address = `stranger${Math.random().toString(36).slice(2, 8)}@example.com`;
+    const p = await page(await visitor(), "/m/demo");
+    const files = [file("contract.bin", 40_000), file("annex.bin", 900)];
+    await choose(p, files);
+    await fill(p, { anonSender: "Nadia Proof", anonEmail: address, subject: "Signed contract" });
+    await p.click(".details button[type=submit]");
+    await p.waitForSelector(".receipt", { timeout: 30_000 });
+    await p.getByRole("button", { name: "Done" }).click();
+    await p.waitForURL((url) => url.pathname === "/");
+    await p.context().close(); // tab and token are gone
+
+    const { link, plain } = await mail(address, "/r/");
+    equal(plain.includes("Yes, I sent this: open my receipt"), true, "the button of the mail");
+    const q = await page(await visitor({ viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true }), new URL(link).pathname);
+    await q.getByRole("heading", { name: "Did you send files to Olivia Owner?" }).waitFor();
+    equal((await q.textContent("main")).includes("contract"), false, "a word of the sender before the proof");
+    await judge(q, "before the proof");
+    await picture(q, "proof-asked", "The mail's link asks a stranger on another device whether the files are hers.");
+    await q.reload(); // as programs that follow links do
+    await q.getByRole("button", { name: "Yes, I sent this: open my receipt" }).click();
+    await q.getByText("Signature checked on this device").waitFor();
+    await q.getByText("You confirmed your address").waitFor();
+    await q.getByText("Signed contract").waitFor();
+    await judge(q, "the receipt");
+    await picture(q, "proof-open", "Then the link opens the receipt, checked on her device, and tells what has happened since.");
+    const [pdf] = await Promise.all([q.waitForEvent("download"), q.getByRole("button", { name: "Receipt as PDF" }).click()]);
+    const receipt = path.join(work, "receipt of a stranger.pdf");
+    await pdf.saveAs(receipt);
+    await q.reload();
+    await q.getByText("Signature checked on this device").waitFor(); // no second question
+
+    const owner = await page(await signedIn(demo), "/inbox");
+    await owner.locator(".entry").filter({ hasText: "Nadia Proof" }).first().locator(".head").click();
+    await owner.getByText("Signed contract").first().waitFor();
+    equal(await owner.locator("article").getByText("address not checked").count(), 0, "doubts about the address in the inbox");
+
+    const changed = path.join(work, "changed by hand", "annex.bin");
+    fs.mkdirSync(path.dirname(changed), { recursive: true });
+    fs.writeFileSync(changed, "one clause is different");
+    const third = await page(await visitor(), "/verify");
+    await third.setInputFiles("[data-test=files]", [receipt, files[0].at, changed]);
+    await third.locator("[data-verdict=changed]").getByText("1 of 2 files are unchanged").waitFor();
+    await third.locator("tr[data-state=ok]").getByText("contract.bin").waitFor();
+    await third.locator("tr[data-state=changed]").getByText("annex.bin").waitFor();
+    await judge(third, "the changed file");
+    await picture(third, "proof-checked", "A third person checks receipt and files: one of them was changed.");
   });
 }

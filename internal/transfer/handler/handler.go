@@ -199,6 +199,9 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 	return []httpapi.Route{
 		{Method: "GET", Pattern: link, Auth: optional, Handler: h.getPublicTransfer},
 		{Method: "GET", Pattern: "/public/requests/{key}/receipt", Auth: token.None, Produces: receiptTypes, Handler: h.getPartyReceipt},
+		{Method: "GET", Pattern: "/public/receipts/{key}", Auth: token.None, Handler: h.getSenderReceipt},
+		{Method: "POST", Pattern: "/public/receipts/{key}", Auth: token.None, Handler: h.proveSender},
+		{Method: "GET", Pattern: "/public/receipts/{key}/receipt", Auth: token.None, Produces: receiptTypes, Handler: h.getSentReceipt},
 		{Method: "GET", Pattern: link + "/receipt", Auth: optional, Produces: receiptTypes, Handler: h.getLinkedReceipt},
 		{Method: "POST", Pattern: link + "/code", Auth: token.None, Bucket: httpapi.OwnBucket, Handler: h.sendAccessCode},
 		{Method: "POST", Pattern: link + "/access", Auth: token.NeedAccess.Optional(), Bucket: httpapi.OwnBucket, Handler: h.openPublicTransfer},

@@ -303,7 +303,7 @@ func TestReceiptInConfirmation(t *testing.T) {
 	ann.Login().Put(s.Transfer+"/mailbox", object{"vanityLink": "ann", "verifySender": false}).Want(http.StatusOK)
 	d.send("one", []byte("hello"))
 	d.confirm()
-	if m = s.Mail.Wait(t, "sam@example.com", "Your files have reached", 1); len(m.Files) != 0 || strings.Contains(m.Text, "receipt") {
+	if m = s.Mail.Wait(t, "sam@example.com", "Your files have reached", 1); len(m.Files) != 0 || strings.Contains(m.Text, "attached") {
 		t.Errorf("attached %q\n%s", m.Files, m.Text)
 	}
 }

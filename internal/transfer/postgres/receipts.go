@@ -22,13 +22,22 @@ type Receipt struct {
 	Readers   []id.Person
 	Named     []id.Person // persons with an account whom it names
 	CreatedAt time.Time
+
+	SenderKeyHash   []byte    // SHA-256 of the key in the link of its sender; nil: there is none
+	SenderCheckedAt time.Time // when the sender's address was checked; zero: it was not
 }
+
+// receiptColumns are a Receipt.
+const receiptColumns = `transfer, kind, entry, body, readers, named, created_at, sender_key_hash,
+	coalesce(sender_checked_at, ` + zeroTime + `) AS sender_checked_at`
 
 // InsertReceipt stores a statement and queues it for the log, in one round trip.
 func (s *Store) InsertReceipt(ctx context.Context, r Receipt) error {
 	var b pgx.Batch
-	b.Queue(`INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		r.Transfer, r.Kind, r.Entry, r.Body, r.Readers, r.Named, r.CreatedAt)
+	b.Queue(`
+		INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at, sender_key_hash, sender_checked_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		r.Transfer, r.Kind, r.Entry, r.Body, r.Readers, r.Named, r.CreatedAt, r.SenderKeyHash, database.Null(r.SenderCheckedAt))
 	translog.Append(&b, r.Entry)
 	if err := s.q.SendBatch(ctx, &b).Close(); err != nil {
 		return fmt.Errorf("store receipt: %w", err)
@@ -47,8 +56,7 @@ func (s *Store) InsertReceiptPart(ctx context.Context, t id.Transfer, part int, 
 // Errors: transfer.ErrNotFound.
 func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader id.Person) (Receipt, error) {
 	return database.One[Receipt](ctx, s.q, "find receipt", transfer.ErrNotFound, `
-		SELECT transfer, kind, entry, body, readers, named, created_at FROM transfer.receipts
-		WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`, t, kind, database.Null(reader))
+		SELECT `+receiptColumns+` FROM transfer.receipts WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`, t, kind, database.Null(reader))
 }
 
 // Answered returns a transfer with its answers; the zero one when it is erased.
@@ -71,7 +79,8 @@ func (s *Store) ReceiptPart(ctx context.Context, t id.Transfer, part int) ([]byt
 func (s *Store) EraseReceipts(ctx context.Context, transfers []id.Transfer) (int, error) {
 	return database.Exec(ctx, s.q, "erase receipts", `
 		WITH parts AS (DELETE FROM transfer.receipt_parts WHERE transfer = ANY ($1))
-		UPDATE transfer.receipts SET body = NULL, readers = '{}', named = '{}' WHERE transfer = ANY ($1)`, transfers)
+		UPDATE transfer.receipts SET body = NULL, readers = '{}', named = '{}', sender_key_hash = NULL, sender_checked_at = NULL
+		WHERE transfer = ANY ($1)`, transfers)
 }
 
 // EraseReceiptsNaming erases up to limit statements that name a person, with all others about the same transfers. It returns how many

@@ -13,7 +13,9 @@ import (
 // ReceiptsOf returns the receipts of those transfers that have one which is not erased.
 func (s *Store) ReceiptsOf(ctx context.Context, transfers []id.Transfer) ([]Receipt, error) {
 	return database.All[Receipt](ctx, s.q, "list receipts", `
-		SELECT transfer, kind, entry, NULL::bytea AS body, readers, named, created_at FROM transfer.receipts
+		SELECT transfer, kind, entry, NULL::bytea AS body, readers, named, created_at, NULL::bytea AS sender_key_hash,
+			`+zeroTime+` AS sender_checked_at
+		FROM transfer.receipts
 		WHERE transfer = ANY ($1) AND kind = $2 AND body IS NOT NULL ORDER BY transfer`, transfers, transfer.StatedDelivered)
 }
 

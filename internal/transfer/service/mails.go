@@ -95,8 +95,16 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 		m.Data["files"], m.Data["answers"] = mailFiles(t.first, mail.MaxFiles), mailAnswers(t.Answers)
 		m.Data["attach"], m.Data["verify"] = true, s.hosts.URL(r.Facts.Host, "/verify")
 	}
+	if mailsReceiptLink(r) {
+		m.Secret = map[string]string{"link": s.hosts.URL(r.Facts.Host, "/r/"+s.senderKey(t.UID))}
+	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), m)
 	return err
+}
+
+// mailsReceiptLink reports whether the sender is mailed a link to the receipt. That of a party (4.29) shows it already.
+func mailsReceiptLink(r postgres.HeldReservation) bool {
+	return r.Kind == transfer.KindMailbox && r.Party.IsZero()
 }
 
 // mailFiles returns the first objects, at most limit, as a mail lists them.

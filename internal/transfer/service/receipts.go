@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
@@ -59,9 +60,16 @@ func (s *Service) writeReceipt(ctx context.Context, tx *postgres.Store, r postgr
 		more = len(objects) == firstObjects
 	}
 	readers, named := receiptPersons(t, r.Kind != transfer.KindMailbox)
-	return tx.InsertReceipt(ctx, postgres.Receipt{
+	stored := postgres.Receipt{
 		Transfer: t.UID, Kind: transfer.StatedDelivered, Entry: hash.Sum(nil), Body: head, Readers: readers, Named: named, CreatedAt: t.CreatedAt,
-	})
+	}
+	if mailsReceiptLink(r) {
+		stored.SenderKeyHash = seal.Hash(s.senderKey(t.UID))
+		if t.Sender.Verified {
+			stored.SenderCheckedAt = t.CreatedAt
+		}
+	}
+	return tx.InsertReceipt(ctx, stored)
 }
 
 // receiptPersons returns the persons who may read the receipt of a transfer, and those whom it names. Recipients of a transfer with a

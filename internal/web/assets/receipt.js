@@ -8,24 +8,26 @@ import { useReceipt } from "./signedreceipt.js";
 
 /**
  * Shows a receipt. "Done" removes it from this tab and opens the next page.
- * @param {{receipt: any, to: string, title?: string, answers?: [string, string][], onMore: () => unknown, onDone?: () => unknown,
- *   children?: any}} props `receipt`: the transfer;
+ * @param {{receipt: any, to: string, title?: string, answers?: [string, string][], onMore?: () => unknown, onDone?: () => unknown,
+ *   get?: (accept: string) => Promise<{status: number, response: Response}>, after?: any, children?: any}} props `receipt`: the transfer;
  *   `to`: names of the recipients; `title`: other than
  *   "Delivered", then "Done" is not the primary button; `answers`: questions and answers; `onMore` removes the receipt and starts over;
- *   `onDone` does what follows "Done" instead
+ *   `onDone` does what follows "Done" instead. A page of its own has no `onMore`: `get` fetches its signed receipt, `after` follows the files
  */
-export function Receipt({ receipt, to, title = "", answers = [], onMore, onDone = undefined, children }) {
+export function Receipt({ receipt, to, title = "", answers = [], onMore = undefined, onDone = undefined, get = undefined, after = undefined,
+  children }) {
   const [proof, setProof] = useState(false);
   const objects = receipt.objects ?? [];
   const total = objects.reduce((sum, o) => sum + o.contentLength, 0);
   const hashed = objects.some((o) => o.sha256), { reservation } = receipt;
-  const { commands: [pdf, signed], said } = useReceipt((accept) =>
-    call("GET", `${transfer}/reservations/${reservation.uid}/receipt`, { token: reservation.token, accept }));
+  const { commands: [pdf, signed], said } = useReceipt(get ?? ((accept) =>
+    call("GET", `${transfer}/reservations/${reservation.uid}/receipt`, { token: reservation.token, accept })));
+  const signable = Boolean(get || reservation);
   const printing = html`<${Button} kind="quiet" icon="print" onClick=${() => print()}>${T("Print or save as PDF")}<//>`;
   const save = (/** @type {any} */ c) => html`<${Button} icon=${c.icon} busy=${c.busy} onClick=${c.run}>${c.label}<//>`;
   const days = Math.round((Date.parse(receipt.expiresAt) - Date.parse(receipt.createdAt)) / 864e5);
   const done = onDone || (async () => {
-    await onMore();
+    await onMore?.();
     location.assign(signedIn() ? "/inbox" : "/");
   });
   return html`<article class="sheet receipt">
@@ -59,19 +61,20 @@ export function Receipt({ receipt, to, title = "", answers = [], onMore, onDone 
     ${!hashed && objects.length > 0 && html`<p class="hint">
       ${T("The SHA-256 sums are in the confirmation we have sent you by email.")}</p>`}
     <div class="row center screen">
-      ${reservation ? save(pdf) : printing}
-      ${(hashed || reservation) && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)}
+      ${signable ? save(pdf) : printing}
+      ${(hashed || signable) && html`<${Button} kind="quiet" icon="shield" aria-expanded=${String(proof)}
         onClick=${() => setProof(!proof)}>${T("Proof")}<//>`}
     </div>
     ${proof && html`<div class="row center screen proof">
-      ${reservation && save(signed)}
+      ${signable && save(signed)}
       ${hashed && html`<${Copy} label=${T("Copy the list")} text=${objects.map((o) => `${o.sha256}  ${o.name}`).join("\n")} />`}
-      ${reservation && printing}
+      ${signable && printing}
     </div>`}
     ${said}
-    <div class="row center screen">
+    ${after}
+    ${onMore ? html`<div class="row center screen">
       <${Button} onClick=${onMore}>${T("Send more files")}<//>
       <${Button} kind=${title ? "plain" : "primary"} onClick=${done}>${T("Done")}<//>
-    </div>
+    </div>` : html`<p class="links center screen"><a href="/verify">${T("Check a receipt")}</a></p>`}
   </article>`;
 }

@@ -1,0 +1,98 @@
+// The receipt behind the link that the sender of a transfer to a mailbox is mailed.
+
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/events"
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
+)
+
+// SenderReceipt is what the link of a sender tells. Until the address is checked it tells what the mail does, and no word of the sender.
+type SenderReceipt struct {
+	Mailbox   string // the owner's name or address
+	CreatedAt time.Time
+	CheckedAt time.Time // zero: the address was not checked
+	Since     []postgres.Happening
+}
+
+// senderKey returns the key in the link to a sender's receipt.
+func (s *Service) senderKey(t id.Transfer) string {
+	return base64.RawURLEncoding.EncodeToString(s.sealer.MACs("sender receipt", t.UUID[:])[0])
+}
+
+// SenderReceipt returns the state of a sender's receipt.
+// Errors: transfer.ErrNotFound.
+func (s *Service) SenderReceipt(ctx context.Context, key string) (SenderReceipt, error) {
+	stored, err := s.store.SenderReceipt(ctx, seal.Hash(key))
+	if err != nil {
+		return SenderReceipt{}, err
+	}
+	head, _, _ := bytes.Cut(stored.Body, []byte("\nobject "))
+	stated, err := transfer.ParseStatement(append(bytes.TrimSuffix(head, []byte("\n")), '\n'))
+	if err != nil {
+		return SenderReceipt{}, err
+	}
+	_, owner, _ := strings.Cut(stated.Get("recipient"), " ") // without to
+	address, name, _ := strings.Cut(owner, " ")
+	r := SenderReceipt{
+		Mailbox: mailboxName(transfer.Recipient{Name: name, Email: address}), CreatedAt: stored.CreatedAt, CheckedAt: stored.SenderCheckedAt,
+	}
+	if !r.CheckedAt.IsZero() {
+		r.Since, err = s.store.Happenings(ctx, stored.Transfer)
+	}
+	return r, err
+}
+
+// ProveSender marks the address of a sender as checked: only the mail has the key. It can be repeated, and counts once.
+// Errors: transfer.ErrNotFound.
+func (s *Service) ProveSender(ctx context.Context, caller token.Caller, key string) (SenderReceipt, error) {
+	hash := seal.Hash(key)
+	stored, err := s.store.SenderReceipt(ctx, hash)
+	if err == nil && stored.SenderCheckedAt.IsZero() {
+		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+			receivers, err := tx.VerifySenderOf(ctx, stored.Transfer)
+			if err != nil {
+				return err
+			}
+			if first, err := tx.ProveSender(ctx, hash, s.now()); err != nil || !first {
+				return err
+			}
+			entry := audit.Entry{Action: "transfer.sender-checked", Object: stored.Transfer.String()}
+			if len(receivers) > 0 { // none: the record of the transfer is deleted
+				entry.Target = receivers[0]
+			}
+			if err := s.record(ctx, tx, audit.Of(caller), entry); err != nil {
+				return err
+			}
+			return s.tell(ctx, tx, events.TransferUpdated, stored.Transfer, receivers)
+		})
+	}
+	if err != nil {
+		return SenderReceipt{}, err
+	}
+	return s.SenderReceipt(ctx, key)
+}
+
+// SentReceipt is Receipt for the holder of a sender's link, once the address is checked.
+// Errors: transfer.ErrNotFound, transfer.ErrLocked, translog.ErrPending.
+func (s *Service) SentReceipt(ctx context.Context, key, kind string) (ReceiptFile, error) {
+	stored, err := s.store.SenderReceipt(ctx, seal.Hash(key))
+	if err != nil {
+		return ReceiptFile{}, err
+	}
+	if stored.SenderCheckedAt.IsZero() {
+		return ReceiptFile{}, transfer.ErrLocked.With("the address is not checked: POST to the URL without /receipt checks it")
+	}
+	return s.receipt(ctx, stored.Transfer, kind, id.Person{})
+}
