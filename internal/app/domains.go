@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,6 +26,7 @@ import (
 	identitypostgres "github.com/consign-dev/consign/internal/identity/postgres"
 	identityservice "github.com/consign-dev/consign/internal/identity/service"
 	"github.com/consign-dev/consign/internal/imaging"
+	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/metrics"
 	"github.com/consign-dev/consign/internal/outbound"
 	"github.com/consign-dev/consign/internal/outbound/target"
@@ -166,7 +168,8 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 	a.Requests = a.buildRequests(store, sealer, defaults, recipients, strangers)
 	a.Transfer = transferservice.New(transferservice.Options{
 		Store: store, Content: a.Content, Issuer: a.issuer, Revocations: a.revocations, Mailer: a.Mail, Jobs: a.Jobs,
-		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents, Imaging: a.pictures,
+		Sealer: sealer, Limiter: limiter, Hosts: a.hosts, Hasher: hasher, Proofs: a.Proofs, Documents: documents, Look: a.brand,
+		Imaging:             a.pictures,
 		Requests:            a.Requests,
 		Version:             a.options.Version,
 		AuditAge:            c.AuditRetention,
@@ -184,6 +187,14 @@ func (a *App) buildTransfer(ctx context.Context, sealer *seal.Sealer, limiter *r
 		Now:        a.now, Log: a.log,
 	})
 	return nil
+}
+
+// brand returns the look of documents of the organization at a host: without an own name, or when it cannot be read, the product's.
+func (a *App) brand(ctx context.Context, host string) (pdf.Brand, error) {
+	name, colour, logo, err := a.Identity.MailLook(ctx, host)
+	return pdf.Brand{
+		Name: cmp.Or(name, a.config.ProductName), Colour: pdf.Colour(mail.Look{Colour: colour}.Accent()), Logo: logo,
+	}, err
 }
 
 // buildRequests creates the service of requests. It confirms through the transfer service, which asks it in turn.

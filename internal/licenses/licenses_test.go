@@ -165,6 +165,8 @@ func vendored(t *testing.T) []component {
 		dejaVu(t, fonts+"DejaVu.txt"),
 		identify(t, "Droid Sans Fallback", "6.0.1r16", fonts+"Droid.txt"),
 		identify(t, "NanumSquare", "20200506", fonts+"Nanum.txt"),
+		identify(t, "Figtree, for documents", "2.002", fonts+"Figtree.txt"),
+		identify(t, "Noto Emoji", "2.001", fonts+"NotoEmoji.txt"),
 		identify(t, "zxcvbn-go, list of common passwords", "2019", "../identity/credential/common.LICENSE"),
 	)
 }

@@ -51,6 +51,9 @@ func (l Look) checked() Look {
 	return l
 }
 
+// Accent returns the colour of the look, or the shade of it that is readable on white.
+func (l Look) Accent() string { return accentsOf(l.checked().Colour).link }
+
 // kindOf returns the media type of a PNG or JPEG file by its first bytes, "" for anything else.
 func kindOf(file []byte) string {
 	switch {

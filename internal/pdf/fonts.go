@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/bidi"
 )
 
-// Variables of type []byte avoid the copy of six megabytes that an embed.FS would make.
+// Variables of type []byte avoid the copy of seven megabytes that an embed.FS would make.
 var (
 	//go:embed fonts/DejaVuSans.ttf
 	latinFile []byte
@@ -25,6 +25,12 @@ var (
 	hanFile []byte
 	//go:embed fonts/NanumSquareR.ttf
 	hangulFile []byte
+	//go:embed fonts/Figtree-Regular.ttf
+	brandFile []byte
+	//go:embed fonts/Figtree-SemiBold.ttf
+	brandBoldFile []byte
+	//go:embed fonts/NotoEmoji-Regular.ttf
+	emojiFile []byte
 )
 
 // face is one font file.
@@ -40,6 +46,11 @@ type fonts struct {
 	latinBold *face
 	han       *face // ideographs and kana; it has no Latin letter
 	hangul    *face // Hangul, and Latin in the same style
+
+	// Those of sheets.
+	brand     *face // Latin: the typeface of the pages
+	brandBold *face
+	emoji     *face // in one colour
 }
 
 // embedded returns the faces, parsed for the first document. Parsing takes a megabyte of memory, which most servers never
@@ -53,6 +64,7 @@ var embedded = sync.OnceValue(func() *fonts {
 	}{
 		{"DejaVuSans", latinFile, &f.latin}, {"DejaVuSans-Bold", latinBoldFile, &f.latinBold},
 		{"DroidSansFallbackFull", hanFile, &f.han}, {"NanumSquareR", hangulFile, &f.hangul},
+		{"Figtree-Regular", brandFile, &f.brand}, {"Figtree-SemiBold", brandBoldFile, &f.brandBold}, {"NotoEmoji-Regular", emojiFile, &f.emoji},
 	} {
 		parsed, err := sfnt.Parse(built.file)
 		if err != nil {
@@ -81,6 +93,19 @@ func (f *fonts) preferences(locale string, bold bool) []choice {
 	return append(latin, han, hangul)
 }
 
+// sheetPreferences is preferences for sheets: Latin is that of the pages, but in Russian text, whose letters it lacks.
+func (f *fonts) sheetPreferences(locale string, bold bool) []choice {
+	all := f.preferences(locale, bold)
+	if language(locale) == "ru" {
+		return append(all, choice{f.emoji, false})
+	}
+	brand := choice{f.brand, false}
+	if bold {
+		brand.face = f.brandBold
+	}
+	return append(append([]choice{brand}, all...), choice{f.emoji, false})
+}
+
 // language returns the first part of a locale such as "ko_KR" or "ko-KR".
 func language(locale string) string {
 	l, _, _ := strings.Cut(strings.ReplaceAll(locale, "_", "-"), "-")
@@ -92,6 +117,8 @@ type glyph struct {
 	r     rune
 	in    choice
 	width float64 // in ems
+
+	outlined bool // drawn as a picture: the PDF library writes no character beyond the basic plane
 }
 
 // finder looks characters up, with a cache. It is not safe for concurrent use.
@@ -99,6 +126,7 @@ type finder struct {
 	prefer map[bool][]choice // by bold
 	found  map[found]glyph
 	buffer sfnt.Buffer
+	sheet  bool // letters from right to left, pictures of glyphs, and boxes for what no font has
 }
 
 type found struct {
@@ -113,16 +141,24 @@ func newFinder(f *fonts, locale string) *finder {
 	}
 }
 
+// newSheetFinder is newFinder for sheets.
+func newSheetFinder(f *fonts, locale string) *finder {
+	return &finder{
+		prefer: map[bool][]choice{false: f.sheetPreferences(locale, false), true: f.sheetPreferences(locale, true)},
+		found:  map[found]glyph{}, sheet: true,
+	}
+}
+
 // find returns the glyph of a character, or false when it cannot be printed correctly.
 func (f *finder) find(r rune, bold bool) (glyph, bool) {
 	if g, ok := f.found[found{r, bold}]; ok {
 		return g, g.in.face != nil
 	}
 	g := glyph{r: r}
-	if printable(r) {
+	if printable(r) || f.sheet && !unicode.IsControl(r) {
 		for _, c := range f.prefer[bold] {
 			if width, ok := f.advance(c.face, r); ok {
-				g.in, g.width = c, width
+				g.in, g.width, g.outlined = c, width, r > 0xffff
 				break
 			}
 		}

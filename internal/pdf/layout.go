@@ -2,6 +2,12 @@
 
 package pdf
 
+import (
+	"strings"
+
+	"codeberg.org/go-pdf/fpdf"
+)
+
 // A4 and its margins, in points from the top left corner.
 const (
 	millimetre = 72 / 25.4
@@ -29,7 +35,9 @@ type mark struct {
 	in     choice
 	size   float64
 	grey   bool
-	length float64 // of a rule
+	ink    Colour
+	length float64          // of a rule
+	art    func(*fpdf.Fpdf) // draws anything else
 }
 
 type page struct {
@@ -83,6 +91,10 @@ func (l *layout) glyphs(text string, s style) []glyph {
 	if l.err != nil {
 		return nil
 	}
+	if l.finder.sheet && !validText(text) {
+		l.boxed = true
+		text = strings.ToValidUTF8(text, string(box))
+	}
 	if !validText(text) {
 		l.err = ErrEncoding
 		return nil
@@ -97,17 +109,25 @@ func (l *layout) glyphs(text string, s style) []glyph {
 
 // set puts a line on a page with its baseline at y.
 func (p *page) set(line []glyph, s style, x, y float64) {
+	line = visual(line)
 	for from := 0; from < len(line); {
+		if line[from].outlined {
+			p.outline(line[from], s, x, y)
+			x += s.measure(line[from : from+1])
+			from++
+			continue
+		}
 		to := from
 		var text []rune
-		for to < len(line) && line[to].in == line[from].in {
+		for to < len(line) && line[to].in == line[from].in && !line[to].outlined {
 			if line[to].r != '\u200b' {
 				text = append(text, line[to].r)
 			}
 			to++
 		}
 		if line[from].in.face != nil {
-			p.marks = append(p.marks, mark{x: x, y: y, text: string(text), in: line[from].in, size: s.size, grey: s.grey})
+			p.marks = append(p.marks, mark{x: x, y: y, text: string(text), in: line[from].in, size: s.size, grey: s.grey,
+				ink: s.ink})
 		}
 		x += s.measure(line[from:to])
 		from = to

@@ -14,8 +14,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/consign-dev/consign/internal/ratelimit"
 )
 
@@ -39,6 +37,8 @@ type Document struct {
 	Closing          []Block // before the signatures
 	Signatures       []Signature
 	Annexes          []Section // after the signatures, without numbers, each on a new page
+
+	Sheet *Sheet // instead of all from Parties to Annexes
 
 	Attachments []Attachment
 }
@@ -125,42 +125,6 @@ func (r *Renderer) Missing(text string) []rune {
 	return missing
 }
 
-// Legible returns a function that replaces the characters of a text which cannot be printed by their numbers: "⟨U+0645 U+062D⟩". It is not
-// safe for concurrent use.
-func (r *Renderer) Legible(locale string) func(string) string {
-	t := newTypesetter(embedded(), locale)
-	return func(text string) string {
-		text = strings.ToValidUTF8(text, "\ufffd")
-		if _, missing := t.shape(text, body); len(missing) == 0 {
-			if _, missing = t.shape(text, strong); len(missing) == 0 {
-				return text
-			}
-		}
-		var b strings.Builder
-		open := false
-		for _, r := range norm.NFC.String(text) {
-			_, missing := t.shape(string(r), body)
-			switch {
-			case len(missing) == 0 && open:
-				b.WriteString("⟩")
-			case len(missing) > 0 && open:
-				b.WriteString(" ")
-			case len(missing) > 0:
-				b.WriteString("⟨")
-			}
-			if open = len(missing) > 0; open {
-				fmt.Fprintf(&b, "%U", r)
-			} else {
-				b.WriteRune(r)
-			}
-		}
-		if open {
-			b.WriteString("⟩")
-		}
-		return b.String()
-	}
-}
-
 // Render returns the PDF file of doc.
 // Errors: ErrNoTitle, ErrNoDate, ErrEncoding, *GlyphError, and the error of ctx when
 // it ends while waiting for the semaphore.
@@ -177,7 +141,12 @@ func (r *Renderer) Render(ctx context.Context, doc Document) ([]byte, error) {
 	}
 	defer release()
 	l := newLayout(newTypesetter(embedded(), doc.Locale))
-	l.document(doc)
+	if doc.Sheet != nil {
+		l = newLayout(newSheetTypesetter(embedded(), doc.Locale))
+		l.sheet(doc)
+	} else {
+		l.document(doc)
+	}
 	if l.err != nil {
 		return nil, fmt.Errorf("lay out %q: %w", doc.Title, l.err)
 	}

@@ -13,6 +13,7 @@ type style struct {
 	size float64 // points
 	bold bool
 	grey bool
+	ink  Colour // other than black or grey
 }
 
 // The styles of documents.
@@ -29,15 +30,27 @@ var (
 type typesetter struct {
 	*finder
 	spacing float64 // line height in multiples of the font size
+	boxed   bool    // a character was drawn as a box
 }
 
+// box stands on sheets for a character that no font has.
+const box = '□'
+
 func newTypesetter(f *fonts, locale string) *typesetter {
-	spacing := 1.45
+	return &typesetter{finder: newFinder(f, locale), spacing: spacingOf(locale)}
+}
+
+func newSheetTypesetter(f *fonts, locale string) *typesetter {
+	return &typesetter{finder: newSheetFinder(f, locale), spacing: spacingOf(locale)}
+}
+
+// spacingOf returns the line height in multiples of the font size.
+func spacingOf(locale string) float64 {
 	switch language(locale) {
 	case "ja", "zh", "ko":
-		spacing = 1.65 // full-width characters need more space between lines
+		return 1.65 // full-width characters need more space between lines
 	}
-	return &typesetter{finder: newFinder(f, locale), spacing: spacing}
+	return 1.45
 }
 
 // leading returns the height of a line in points.
@@ -50,7 +63,11 @@ func (t *typesetter) leading(s style) float64 {
 
 // shape returns the glyphs of a text, and the characters that cannot be printed.
 func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune) {
-	for _, r := range norm.NFC.String(text) {
+	runes := []rune(norm.NFC.String(text))
+	if t.sheet {
+		runes = join(runes)
+	}
+	for _, r := range runes {
 		switch {
 		case r == '\t':
 			r = ' '
@@ -63,7 +80,14 @@ func (t *typesetter) shape(text string, s style) (glyphs []glyph, missing []rune
 		case r == '\r', unicode.Is(unicode.Cf, r), r >= 0xfe00 && r <= 0xfe0f:
 			continue // not printed: soft hyphens, joiners, direction marks, variation selectors
 		}
+		if t.sheet && r >= 0x1f3fb && r <= 0x1f3ff {
+			continue // skin tones: emoji have one colour
+		}
 		g, ok := t.find(r, s.bold)
+		if !ok && t.sheet {
+			t.boxed = true
+			g, ok = t.find(box, s.bold)
+		}
 		if !ok && !slices.Contains(missing, r) {
 			missing = append(missing, r)
 		}

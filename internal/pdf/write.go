@@ -67,6 +67,10 @@ func addFonts(f *fpdf.Fpdf, pages []page) {
 }
 
 func draw(f *fpdf.Fpdf, m mark) {
+	if m.art != nil {
+		m.art(f)
+		return
+	}
 	if m.in.face == nil {
 		f.SetDrawColor(150, 150, 150)
 		f.SetLineWidth(0.5)
@@ -77,10 +81,14 @@ func draw(f *fpdf.Fpdf, m mark) {
 	if m.grey {
 		shade = 90
 	}
-	f.SetTextColor(shade, shade, shade)
+	ink := [3]int{shade, shade, shade}
+	if m.ink != "" {
+		ink = m.ink.parts()
+	}
+	f.SetTextColor(ink[0], ink[1], ink[2])
 	f.SetFont(m.in.face.name, "", m.size)
 	if m.in.emboldened {
-		f.SetDrawColor(shade, shade, shade)
+		f.SetDrawColor(ink[0], ink[1], ink[2])
 		f.SetLineWidth(m.size * embolden)
 		f.SetTextRenderingMode(2)
 		defer f.SetTextRenderingMode(0)

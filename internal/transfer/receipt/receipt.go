@@ -3,6 +3,7 @@ package receipt
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +20,11 @@ const printedPersons = 40 // recipients that a document names
 type Receipt struct {
 	Stated  transfer.Statement
 	Proof   proof.Proof
-	Answers []transfer.Answer   // to the mailbox's form
-	File    []byte              // receipt.consign, attached to the document; empty: too large
-	Verify  string              // URL of the page that checks the file
-	Legible func(string) string // replaces characters that the document's fonts lack
+	Answers []transfer.Answer // to the mailbox's form
+	File    []byte            // receipt.consign, attached to the document; empty: too large
+	Verify  string            // URL of the page that checks the file
+	Brand   pdf.Brand
+	Checked time.Time // when the sender's address was checked after the delivery; zero: it was not
 }
 
 // document writes the parts of a Receipt in one language.
@@ -38,22 +40,37 @@ func Document(p i18n.Printer, r Receipt) pdf.Document {
 	if at.IsZero() {
 		at = d.moment("at")
 	}
+	sheet := &pdf.Sheet{Brand: d.Brand, QR: d.Verify, Sealed: true, Notes: d.checking(),
+		Boxes: d.T("□ stands for a character that this document cannot show. The file receipt.consign has it as it is.")}
+	if d.Stated.Receipt() {
+		sheet.Lead, sheet.Parties, sheet.Facts, sheet.Table = d.lead(), d.parties(), append(d.facts(), d.answers()...), d.files()
+	} else {
+		sheet.Facts = d.lines()
+	}
 	doc := pdf.Document{
 		Locale: d.Locale(), Title: d.T("Signed receipt"), DateLine: d.Time(at, "UTC"), Date: at, Author: d.Stated.Get("host"),
-		Footer: d.Stated.Get("host") + " · " + d.Stated.Get("transfer"),
+		Footer: d.Stated.Get("host") + " · " + d.Stated.Get("transfer"), Sheet: sheet,
 	}
-	if d.Stated.Receipt() {
-		doc.Parties, doc.Preamble = d.parties(), d.facts()
-		doc.Sections = append(doc.Sections, d.answers()...)
-		doc.Sections = append(doc.Sections, d.files())
-	} else {
-		doc.Preamble = d.lines()
-	}
-	doc.Sections = append(doc.Sections, d.checking())
 	if len(d.File) > 0 {
 		doc.Attachments = []pdf.Attachment{{Name: proof.FileName, Description: doc.Title, Content: d.File}}
 	}
 	return doc
+}
+
+// lead says what the document proves, in one sentence.
+func (d document) lead() string {
+	var to []string
+	for _, l := range d.Stated.Lines {
+		if l.Name == "recipient" {
+			to = append(to, l.Value)
+		}
+	}
+	if len(to) != 1 || d.Stated.Get("bcc") != "" {
+		return d.T("It proves that exactly these files were delivered, by whom, and when.")
+	}
+	_, person, _ := strings.Cut(to[0], " ") // without to or cc
+	address, name, _ := strings.Cut(person, " ")
+	return d.F("It proves that exactly these files were delivered to %s, by whom, and when.", cmp.Or(name, address))
 }
 
 // moment returns the time in a line of the statement.
@@ -69,11 +86,15 @@ func (d document) parties() []pdf.Party {
 	from := pdf.Party{Role: d.T("From")}
 	for _, name := range []string{"sender-name", "sender-email"} {
 		if value := d.Stated.Get(name); value != "" {
-			from.Lines = append(from.Lines, d.Legible(value))
+			from.Lines = append(from.Lines, value)
 		}
 	}
-	if d.Stated.Get("sender-checked") != "yes" {
+	switch {
+	case d.Stated.Get("sender-checked") == "yes":
+	case d.Checked.IsZero():
 		from.Lines = append(from.Lines, d.T("address not checked"))
+	default:
+		from.Lines = append(from.Lines, d.F("address checked later, on %s", d.Time(d.Checked, "UTC")))
 	}
 	to := pdf.Party{Role: d.T("To")}
 	more := 0
@@ -87,85 +108,85 @@ func (d document) parties() []pdf.Party {
 		}
 		_, person, _ := strings.Cut(l.Value, " ") // without to or cc
 		address, name, _ := strings.Cut(person, " ")
-		to.Lines = append(to.Lines, d.Legible(strings.TrimPrefix(name+", "+address, ", ")))
+		to.Lines = append(to.Lines, strings.TrimPrefix(name+", "+address, ", "))
 	}
 	hidden, _ := strconv.Atoi(d.Stated.Get("bcc"))
 	if more+hidden > 0 {
 		to.Lines = append(to.Lines, "+ "+strconv.Itoa(more+hidden))
 	}
-	if len(to.Lines) == 0 {
+	switch len(to.Lines) {
+	case 0:
 		return []pdf.Party{from}
+	case 1:
+		if i := strings.LastIndex(to.Lines[0], ", "); i >= 0 { // name and address, as the sender has them
+			to.Lines = []string{to.Lines[0][:i], to.Lines[0][i+2:]}
+		}
 	}
 	return []pdf.Party{from, to}
 }
 
-func (d document) facts() []pdf.Block {
-	var blocks []pdf.Block
+func (d document) facts() []pdf.Fact {
+	var facts []pdf.Fact
 	add := func(label, value string) {
 		if value != "" {
-			blocks = append(blocks, pdf.Block{Text: label + ": " + value})
+			facts = append(facts, pdf.Fact{Label: label, Value: value})
 		}
 	}
-	add(d.T("Subject"), d.Legible(d.Stated.Get("subject")))
+	add(d.T("Subject"), d.Stated.Get("subject"))
 	add(d.T("Delivered"), d.Time(d.moment("confirmed"), "UTC"))
 	add(d.T("Available until"), d.Time(d.moment("expires"), "UTC"))
 	count, size, _ := strings.Cut(d.Stated.Get("objects"), " ")
 	n, _ := strconv.Atoi(count)
 	total, _ := strconv.ParseInt(size, 10, 64)
 	add(d.T("Content"), d.N("%d file, %s", "%d files, %s", n, d.Bytes(total)))
-	return blocks
+	return facts
 }
 
 // lines lists the statement about a later event as it is.
-func (d document) lines() []pdf.Block {
-	var blocks []pdf.Block
+func (d document) lines() []pdf.Fact {
+	var facts []pdf.Fact
 	for _, l := range d.Stated.Lines {
-		blocks = append(blocks, pdf.Block{Text: d.Legible(l.Name + " " + l.Value)})
+		facts = append(facts, pdf.Fact{Label: l.Name, Value: l.Value})
 	}
-	return blocks
+	return facts
 }
 
-func (d document) answers() []pdf.Section {
-	if len(d.Answers) == 0 {
-		return nil
-	}
-	s := pdf.Section{Heading: d.T("Answers")}
+func (d document) answers() []pdf.Fact {
+	var facts []pdf.Fact
 	for _, a := range d.Answers {
-		s.Blocks = append(s.Blocks, pdf.Block{Text: d.Legible(a.Title + ": " + a.Value)})
+		facts = append(facts, pdf.Fact{Label: a.Title, Value: a.Value})
 	}
-	return []pdf.Section{s}
+	return facts
 }
 
-func (d document) files() pdf.Section {
-	s := pdf.Section{Heading: d.T("Files")}
-	items := make([]string, len(d.Stated.Objects))
-	for i, o := range d.Stated.Objects {
-		items[i] = d.Legible(o.Name) + " · " + d.Bytes(o.Size) + "\nSHA-256 " + o.SHA256
+func (d document) files() pdf.Table {
+	t := pdf.Table{Heading: d.T("File"), Size: d.T("Size")}
+	for _, o := range d.Stated.Objects {
+		t.Rows = append(t.Rows, pdf.Row{Name: o.Name, Size: d.Bytes(o.Size), Small: "SHA-256 " + o.SHA256})
 	}
-	s.Blocks = append(s.Blocks, pdf.Block{Items: items})
 	count, _, _ := strings.Cut(d.Stated.Get("objects"), " ")
-	if n, err := strconv.Atoi(count); err == nil && n > len(items) {
-		s.Blocks = append(s.Blocks, pdf.Block{Text: d.N("and %d more file", "and %d more files", n-len(items))})
+	if n, err := strconv.Atoi(count); err == nil && n > len(t.Rows) {
+		t.More = d.N("and %d more file", "and %d more files", n-len(t.Rows))
 	}
-	return s
+	return t
 }
 
-// checking says where the proof is and how it is checked.
-func (d document) checking() pdf.Section {
-	s := pdf.Section{Heading: d.T("How to check this receipt")}
-	say := func(text string) { s.Blocks = append(s.Blocks, pdf.Block{Text: text}) }
+// checking says where the proof is, how it is checked, and what it does not prove.
+func (d document) checking() []pdf.Note {
+	how := pdf.Note{Heading: d.T("How to check this receipt")}
 	if len(d.File) > 0 {
-		say(d.F("This document is for reading. The proof is the file receipt.consign, which is attached to it. Check the file at %s or with "+
-			"“consign verify”.", d.Verify))
+		how.Text = d.F("This document is for reading. The proof is the file receipt.consign, which is attached to it. "+
+			"Check the file at %s or with “consign verify”.", d.Verify)
 	} else {
-		say(d.F("This document is for reading. The proof is the file receipt.consign, which is too large to be attached. Save it separately, "+
-			"and check it at %s or with “consign verify”.", d.Verify))
+		how.Text = d.F("This document is for reading. The proof is the file receipt.consign, which is too large to be attached. "+
+			"Save it separately, and check it at %s or with “consign verify”.", d.Verify)
 	}
+	notes := []pdf.Note{how}
 	text, _, _ := bytes.Cut(d.Proof.Checkpoint, []byte("\n\n"))
 	if tree, err := proof.ParseCheckpointText(string(text) + "\n"); err == nil {
-		say(d.Legible(tree.Origin) + " #" + strconv.FormatInt(d.Proof.Index, 10) + " / " + strconv.FormatInt(tree.N, 10))
+		notes = append(notes, pdf.Note{Text: tree.Origin + " #" + strconv.FormatInt(d.Proof.Index, 10) + " / " + strconv.FormatInt(tree.N, 10)})
 	}
-	say(d.T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s."))
-	say(d.F("Characters that this document cannot show are written as their numbers, like %s. The file has them as they are.", "⟨U+0645⟩"))
-	return s
+	return append(notes, pdf.Note{
+		Text: d.T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s."),
+	})
 }

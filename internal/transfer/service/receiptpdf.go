@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 
 	"github.com/consign-dev/consign/internal/i18n"
+	"github.com/consign-dev/consign/internal/pdf"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/receipt"
 )
@@ -34,8 +36,17 @@ func (s *Service) ReceiptPDF(ctx context.Context, f ReceiptFile, p i18n.Printer)
 	}
 	return s.documents.Render(ctx, receipt.Document(p, receipt.Receipt{
 		Stated: stated, Proof: f.Proof(), Answers: answers, File: file.Bytes(), Verify: s.hosts.URL(stated.Get("host"), "/verify"),
-		Legible: s.documents.Legible(p.Locale()),
+		Brand: s.brand(ctx, stated.Get("host")), Checked: f.stored.SenderCheckedAt,
 	}))
+}
+
+// brand returns the look of the organization at a host, that of the product when it cannot be read.
+func (s *Service) brand(ctx context.Context, host string) pdf.Brand {
+	b, err := s.look(ctx, host)
+	if err != nil {
+		s.log.WarnContext(ctx, "reading the look of a receipt failed", slog.String("host", host), slog.Any("error", err))
+	}
+	return b
 }
 
 // printedAnswers returns the answers whose hash is in the receipt.

@@ -69,9 +69,10 @@ type Options struct {
 	Sealer      *seal.Sealer
 	Limiter     *ratelimit.Limiter
 	Hosts       *hosts.Directory
-	Hasher      *password.Hasher // hashes and compares the passwords of transfers
-	Proofs      *translog.Log    // proves receipts
-	Documents   *pdf.Renderer    // prints them
+	Hasher      *password.Hasher                                          // hashes and compares the passwords of transfers
+	Proofs      *translog.Log                                             // proves receipts
+	Documents   *pdf.Renderer                                             // prints them
+	Look        func(ctx context.Context, host string) (pdf.Brand, error) // of the organization at a host; always with a name
 	Requests    Requests
 	Imaging     *imaging.Processor
 
@@ -129,6 +130,7 @@ type Service struct {
 	hasher        *password.Hasher
 	proofs        *translog.Log
 	documents     *pdf.Renderer
+	look          func(ctx context.Context, host string) (pdf.Brand, error)
 	requests      Requests
 	imaging       *imaging.Processor
 
@@ -164,7 +166,7 @@ const day = 24 * time.Hour
 func New(o Options) *Service {
 	s := &Service{
 		store: o.Store, content: o.Content, issuer: o.Issuer, revocations: o.Revocations, mailer: o.Mailer, jobs: o.Jobs, sealer: o.Sealer,
-		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, imaging: o.Imaging,
+		limiter: o.Limiter, hosts: o.Hosts, hasher: o.Hasher, proofs: o.Proofs, documents: o.Documents, look: o.Look, imaging: o.Imaging,
 		requests: o.Requests,
 		version:  o.Version, auditAge: o.AuditAge, defaults: o.Defaults, reservationLifetime: o.ReservationLifetime,
 		openObjects:   int64(o.OpenObjects),
