@@ -12,7 +12,8 @@ import { useReceipt } from "./signedreceipt.js";
  *   get?: (accept: string) => Promise<{status: number, response: Response}>, after?: any, children?: any}} props `receipt`: the transfer;
  *   `to`: names of the recipients; `title`: other than
  *   "Delivered", then "Done" is not the primary button; `answers`: questions and answers; `onMore` removes the receipt and starts over;
- *   `onDone` does what follows "Done" instead. A page of its own has no `onMore`: `get` fetches its signed receipt, `after` follows the files
+ *   `onDone` does what follows "Done" instead. A page of its own has no `onMore`: `get` fetches its signed receipt, `after` follows the
+ *   files
  */
 export function Receipt({ receipt, to, title = "", answers = [], onMore = undefined, onDone = undefined, get = undefined, after = undefined,
   children }) {

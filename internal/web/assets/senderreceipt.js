@@ -89,7 +89,9 @@ const happened = () => ({
 /** What happened since the delivery. @param {{state: State}} props */
 function Since({ state }) {
   const told = happened(), all = [...(state.since ?? []).map(({ kind, at: when }) => ({ told: told[kind], when }))];
-  if (state.checkedAt && state.checkedAt !== state.createdAt) all.push({ told: ["mail", T("You confirmed your address")], when: state.checkedAt });
+  if (state.checkedAt && state.checkedAt !== state.createdAt) {
+    all.push({ told: ["mail", T("You confirmed your address")], when: state.checkedAt });
+  }
   all.sort((a, b) => (a.when < b.when ? -1 : 1));
   return html`<section class="since"><h2>${T("Since then")}</h2>
     ${all.length ? html`<ol class="list timeline">${all.map(({ told: [icon, sentence], when }) => html`<li><${Icon} name=${icon} />
