@@ -66,9 +66,10 @@ test-inbox:     suite = $(GO) test -tags million -count=1 -v -timeout 30m -run '
 test-timing:    suite = $(GO) test -tags timing -count=1 -v -run EqualCost ./internal/identity/handler
 test-gettext:   suite = $(call needs,msgfmt,gettext) $(GO) test -tags gettext -count=1 -run '^TestMsgfmt$$' ./internal/i18n
 test-systemd:   suite = $(GO) test -tags systemd -count=1 -run '^TestParseEnvFileAsSystemd$$' ./internal/config
+test-alerts:    suite = $(call needs,promtool,prometheus) promtool check rules deploy/prometheus/alerts.yaml && promtool test rules test/alerts.yaml
 test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
 test-growth:    suite = $(GO) run -tags growth ./test/growth
-suites := test-race test-encrypted test-crash test-memory test-faults test-inbox test-timing test-gettext test-systemd test-redis test-growth
+suites := test-race test-encrypted test-crash test-memory test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-redis test-growth
 .PHONY: $(suites)
 $(suites): build postgres
 	@$(suite) $(ARGS)

@@ -113,6 +113,8 @@ func commands() []command {
 		{"fsck", "compare all stored bytes, or a --sample of 1%, with the database; --after UID goes on after an interruption; " +
 			"--accept takes over the state after a restore", []string{"[--sample SHARE] [--after UID] [--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
+		{"backup", "record that a backup was completed: the last line of a backup script, so that an alert can tell when there is none",
+			[]string{"record"}, backup},
 		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},
 			doctorCommand},

@@ -26,6 +26,14 @@ func maintenance(ctx context.Context, env environment, args []string) error {
 	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, verb == "on") })
 }
 
+// backup records that a backup was completed.
+func backup(ctx context.Context, env environment, args []string) error {
+	if _, _, err := action("backup", args, map[string][2]int{"record": {}}); err != nil {
+		return err
+	}
+	return withApp(ctx, env, func(a *app.App) error { return a.RecordBackup(ctx) })
+}
+
 // auditCommand prints the newest audit entries.
 func auditCommand(ctx context.Context, env environment, args []string) error {
 	f := flags("audit")

@@ -98,6 +98,7 @@ type App struct {
 	stopping    atomic.Bool
 	ready       atomic.Bool
 	written     written
+	watched     watched
 	database    Database
 	volume      *floor.Volume // nil with Options.NoStorage
 	sealed      *sealed.Store // the storage above which the floor is

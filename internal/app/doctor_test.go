@@ -320,7 +320,35 @@ func TestDoctorSettings(t *testing.T) {
 		{"bucket.write-objects", doctor.Error, bucketRefusing("PUT")},
 		{"bucket.list-objects", doctor.Error, bucketRefusing("LIST")},
 		{"bucket.upload-in-parts", doctor.Error, bucketRefusing("POST")},
-		{"bucket.unreachable", doctor.Error, bucketRefusing("HEAD")},
+		{"bucket.unreachable", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.StorageURL = "s3://ann:hunter2@files/consign?region=eu&endpoint=http://127.0.0.1:" + port()
+		}},
+		{"bucket.rights", doctor.Error, bucketRefusing("HEAD", "LIST")},
+		{"migrations.newer", doctor.Warning, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.DatabaseURL = pgtest.URL(t)
+			if _, err := pgtest.Connect(t, c.DatabaseURL).Exec(t.Context(), `INSERT INTO migrations (version_id, is_applied)
+				VALUES (999999, true)`); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"smtp.busy", doctor.Warning, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"MAIL": "421 4.7.0 try again later"})
+		}},
+		{"smtp.busy", doctor.Warning, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"": "421 mail.example.com too many connections"})
+		}},
+		{"smtp.busy", doctor.Warning, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"": "554 no mails from your address"})
+		}},
+		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS", "STARTTLS": "220 go ahead\r\nnoise"})
+		}},
+		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS", "STARTTLS": "220 go ahead\r\n\x00"})
+		}},
+		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			c.SMTPURL = "smtps://" + mailServer(t, nil)
+		}},
 		{"bucket.ok", doctor.OK, bucketRefusing("nothing")},
 	} {
 		t.Run(c.id, func(t *testing.T) {

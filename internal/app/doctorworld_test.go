@@ -20,6 +20,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,6 +126,10 @@ func mailServer(t *testing.T, answers map[string]string) (address string) {
 
 func converse(conn net.Conn, answers map[string]string) {
 	defer func() { _ = conn.Close() }()
+	if greeting := answers[""]; greeting != "" {
+		_, _ = fmt.Fprint(conn, greeting+"\r\n")
+		return
+	}
 	_, _ = fmt.Fprint(conn, "220 mail.example.com\r\n")
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		verb, _, _ := strings.Cut(lines.Text(), " ")
@@ -139,14 +144,17 @@ func converse(conn net.Conn, answers map[string]string) {
 			answer = "250 accepted"
 		}
 		_, _ = fmt.Fprint(conn, answer+"\r\n")
+		if strings.HasSuffix(answer, "\x00") { // ends without another word
+			return
+		}
 	}
 }
 
 // bucketRefusing keeps files in a bucket whose credentials lack the right to one kind of request: a method, or LIST.
-func bucketRefusing(refused string) breakage {
+func bucketRefusing(refused ...string) breakage {
 	return func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 		t.Helper()
-		b := &bucket{refused: refused, objects: map[string][]byte{}}
+		b := &bucket{refused: strings.Join(refused, " "), objects: map[string][]byte{}}
 		s := httptest.NewServer(b)
 		t.Cleanup(s.Close)
 		c.StorageURL = "s3://ann:hunter2@files/consign?region=eu&endpoint=" + url.QueryEscape(s.URL)
@@ -155,7 +163,7 @@ func bucketRefusing(refused string) breakage {
 
 // bucket is as much of S3 as doctor asks for.
 type bucket struct {
-	refused string
+	refused string // kinds of requests
 	mu      sync.Mutex
 	objects map[string][]byte
 }
@@ -170,7 +178,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	object := strings.TrimPrefix(r.URL.Path, "/files/")
 	switch {
-	case kind == b.refused:
+	case slices.Contains(strings.Fields(b.refused), kind):
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>Access Denied.</Message></Error>`)
 	case kind == "LIST":

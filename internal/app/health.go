@@ -86,6 +86,12 @@ func (a *App) condition() string {
 		}
 		lacks = append(lacks, fmt.Sprintf("%s, %d bytes are free and CONSIGN_STORAGE_FLOOR keeps %d", refused, s.Free, s.Floor))
 	}
+	if a.storageTrouble() != nil {
+		lacks = append(lacks, "the storage of files does not work, consign doctor says why")
+	}
+	if a.outdated() {
+		lacks = append(lacks, "a newer version has migrated the database")
+	}
 	if a.Proofs.Trouble() != nil {
 		lacks = append(lacks, "receipts are not signed, consign log status says why")
 	}

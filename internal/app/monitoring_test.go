@@ -100,7 +100,7 @@ var (
 	promName     = regexp.MustCompile(`\b[a-zA-Z_:]\w*\b`)
 )
 
-var promFunctions = set("sum", "min", "max", "count", "rate", "increase", "histogram_quantile", "by", "on", "1e9")
+var promFunctions = set("sum", "min", "max", "count", "rate", "increase", "histogram_quantile", "by", "on", "or", "time", "1e9")
 
 // promNames returns the names in an expression that are no functions, labels or texts: its metrics, and what is misspelt.
 func promNames(expr string) (names []string) {

@@ -54,6 +54,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 		if a.volume != nil {
 			running.Go(func() error { return a.volume.Run(background) })
 		}
+		running.Go(func() error { return a.watch(background) })
 		err = a.synchronize(ctx)
 	}
 	if err != nil {

@@ -96,6 +96,12 @@ type Linked interface {
 	Link(ctx context.Context, lifetime time.Duration, disposition, contentType string) (string, error)
 }
 
+// Probed is a Store that can say whether it works while nobody uses it.
+type Probed interface {
+	// Probe writes a few bytes beside the objects and reads them, and returns why that fails.
+	Probe(ctx context.Context) error
+}
+
 // Info describes one object for the orphan sweep and fsck.
 type Info struct {
 	Key      Key

@@ -43,6 +43,8 @@ type Constants struct {
 	// time before the change gets such a link.
 	UndoLifetime time.Duration
 
+	WatchInterval time.Duration // at which a replica tries its storage without a request
+
 	ReservationLifetime    time.Duration // of a reservation and its token
 	DownloadTokenLifetime  time.Duration // of the download token of a transfer link
 	DownloadResumeLifetime time.Duration // time to continue a download started with a one-time key
@@ -84,6 +86,8 @@ var constants = Constants{
 	RecentEmail:             180 * day,
 	ResetAddressAge:         7 * day,
 	UndoLifetime:            7 * day,
+
+	WatchInterval: 15 * time.Second,
 
 	ReservationLifetime:    2 * day,
 	DownloadTokenLifetime:  time.Hour,

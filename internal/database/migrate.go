@@ -329,6 +329,17 @@ func (db *DB) Pending(ctx context.Context) (bool, error) {
 	return !complete, nil
 }
 
+// Newer reports whether a newer program has migrated the database. This one can serve beside it, until the newer has replaced all replicas.
+func (db *DB) Newer(ctx context.Context) (bool, error) {
+	file, river, err := newestSteps()
+	if err != nil {
+		return false, err
+	}
+	return Scalar[bool](ctx, db.Pool, "compare migrations", nil, `
+		SELECT EXISTS (SELECT FROM `+versionTable+` WHERE is_applied AND version_id > $1)
+			OR EXISTS (SELECT FROM river_migration WHERE line = 'main' AND version > $2)`, file, river)
+}
+
 // newestSteps returns the highest versions of this program's files and of River.
 func newestSteps() (file int64, river int, err error) {
 	files, err := fs.Glob(migrations.FS, "*.sql")

@@ -80,13 +80,18 @@ func (r *run) database(context.Context) []Finding {
 	return all
 }
 
-// migrations: the database is as new as the program. A server does not start otherwise.
+// migrations: the database is as new as the program. A server does not start with an older one.
 func (r *run) migrations(ctx context.Context) []Finding {
-	if r.Serving {
-		return nil
-	}
 	if _, err := r.examined(); err != nil || r.Database == nil {
 		return skipped("migrations")
+	}
+	if newer, err := r.Database.Newer(ctx); err == nil && newer {
+		return found("migrations.newer", Warning,
+			"Install the newer version here, too. During an upgrade this ends with the restart of the last replica.",
+			"A newer version of Consign has migrated the database: this program is an old one.")
+	}
+	if r.Serving {
+		return nil
 	}
 	pending, err := r.Database.Pending(ctx)
 	switch {

@@ -24,8 +24,25 @@ func (r *run) bucket(ctx context.Context) []Finding {
 		return nil // the check storage
 	}
 	t, err := s3.Try(ctx, *r.Bucket)
+	for _, trouble := range []struct {
+		err              error
+		id, advice, says string
+	}{
+		{s3.ErrKey, "key", "Correct the key in CONSIGN_STORAGE_URL.", "The service does not know the access key"},
+		{s3.ErrSecret, "secret", "Correct the secret in CONSIGN_STORAGE_URL; percent-encode special characters.",
+			"The secret is not that of the access key"},
+		{s3.ErrRights, "rights", "Give the credentials the rights that docs/use/operations.md lists.",
+			"The credentials are accepted and have no right to the bucket"},
+		{s3.ErrNoBucket, "none", "Create it, or correct CONSIGN_STORAGE_URL.", "There is no such bucket"},
+		{s3.ErrRegion, "region", "Correct region in CONSIGN_STORAGE_URL.", "The bucket is in another region"},
+		{s3.ErrClock, "clock", "Set the clocks of both machines by NTP.", "The clocks of the service and of this machine differ"},
+	} {
+		if errors.Is(err, trouble.err) {
+			return found("bucket."+trouble.id, Error, trouble.advice, trouble.says+": %s.", short(err))
+		}
+	}
 	if err != nil {
-		return found("bucket.unreachable", Error, "Compare CONSIGN_STORAGE_URL: endpoint, bucket, region, key and secret.",
+		return found("bucket.unreachable", Error, "Compare the endpoint in CONSIGN_STORAGE_URL, and the firewall.",
 			"The bucket is not reached: %s.", short(err))
 	}
 	var all []Finding
@@ -120,6 +137,9 @@ func (r *run) smtp(ctx context.Context) []Finding {
 	case errors.Is(err, mail.ErrTLS):
 		return found("smtp.tls", Error, "Give the mail server a valid certificate and STARTTLS, or choose smtps:// or ?tls= in CONSIGN_SMTP_URL.",
 			"TLS with the mail server fails: %s.", short(err))
+	case errors.Is(err, mail.ErrBusy):
+		return found("smtp.busy", Warning,
+			"Ask who runs it: it is overloaded, or refuses this machine's address for now. Mails wait and are tried again.", "The mail server answers, and takes no mails now: %s.", short(err))
 	case err != nil:
 		return found("smtp.unreachable", Error, "Compare host and port of CONSIGN_SMTP_URL, and the firewall: many networks close port 25.",
 			"The mail server is not reached: %s.", short(err))

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -122,22 +123,31 @@ var (
 	ErrLogin  = errors.New("the mail server refuses the login")
 	ErrSender = errors.New("the mail server refuses the sender")
 	ErrTLS    = errors.New("the mail server does not speak the TLS that is asked for")
+	ErrBusy   = errors.New("the mail server answers, and takes no mails now")
 )
 
 // Try connects, logs in and offers a mail of from, which it does not send.
-// Errors: ErrLogin, ErrSender, ErrTLS, or those of the connection.
+// Errors: ErrLogin, ErrSender, ErrTLS, ErrBusy, or those of the connection.
 func (s *SMTP) Try(ctx context.Context, from string) error {
 	ctx, closeConnection := context.WithCancel(ctx)
 	defer closeConnection()
-	dialer, err := s.client(s.closing(ctx))
+	var upgrading atomic.Bool
+	dialer, err := s.client(func(dialing context.Context, network, address string) (net.Conn, error) {
+		conn, err := s.closing(ctx)(dialing, network, address)
+		return &watched{conn, &upgrading}, err
+	})
 	if err != nil {
 		return fmt.Errorf("configure SMTP: %w", err)
 	}
 	client, err := dialer.DialToSMTPClientWithContext(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: %w", s.trouble(err), err)
+		return fmt.Errorf("%w: %w", s.trouble(err, upgrading.Load()), err)
 	}
 	if err := client.Mail("<" + from + ">"); err != nil {
+		var answer *textproto.Error
+		if errors.As(err, &answer) && answer.Code < 500 {
+			return fmt.Errorf("%w: %w", ErrBusy, refusal(err))
+		}
 		return fmt.Errorf("%w: %w", ErrSender, refusal(err))
 	}
 	_ = client.UpdateDeadline(quitTimeout)
@@ -145,14 +155,31 @@ func (s *SMTP) Try(ctx context.Context, from string) error {
 	return nil
 }
 
-// trouble returns what a failure to connect and log in means.
-func (s *SMTP) trouble(err error) error {
+// watched is a connection that notices STARTTLS.
+type watched struct {
+	net.Conn
+	upgrading *atomic.Bool
+}
+
+// Write implements net.Conn.
+func (w *watched) Write(p []byte) (int, error) {
+	if string(p) == "STARTTLS\r\n" {
+		w.upgrading.Store(true)
+	}
+	return w.Conn.Write(p)
+}
+
+// trouble returns what a failure to connect and log in means. upgrading: it came after STARTTLS was asked for.
+func (s *SMTP) trouble(err error, upgrading bool) error {
 	var answer *textproto.Error
+	answered := errors.As(err, &answer)
 	switch {
-	case errors.As(err, &answer) && answer.Code >= 530 && answer.Code <= 538, errors.Is(err, gomail.ErrNoSupportedAuthDiscovered):
+	case answered && answer.Code < 500, answered && answer.Code == 554 && !upgrading: // 554 in place of a greeting (RFC 5321, 3.1)
+		return ErrBusy
+	case answered && answer.Code >= 530 && answer.Code <= 538, errors.Is(err, gomail.ErrNoSupportedAuthDiscovered):
 		return ErrLogin
 	case errors.As(err, new(*tls.CertificateVerificationError)), errors.As(err, new(tls.RecordHeaderError)),
-		strings.Contains(err.Error(), "STARTTLS"):
+		errors.As(err, new(tls.AlertError)), errors.Is(err, errHandshake), upgrading && !answered, strings.Contains(err.Error(), "STARTTLS"):
 		return ErrTLS
 	}
 	return fmt.Errorf("connect to %s", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
@@ -171,11 +198,18 @@ func (s *SMTP) closing(ctx context.Context) gomail.DialContextFunc {
 }
 
 func (s *SMTP) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.implicit {
-		return (&tls.Dialer{Config: s.tls}).DialContext(ctx, network, address)
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil || !s.implicit {
+		return conn, err
 	}
-	return (&net.Dialer{}).DialContext(ctx, network, address)
+	secured := tls.Client(conn, s.tls)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("%w: %w", errHandshake, errors.Join(err, conn.Close()))
+	}
+	return secured, nil
 }
+
+var errHandshake = errors.New("the TLS handshake failed")
 
 func (s *SMTP) client(dial gomail.DialContextFunc) (*gomail.Client, error) {
 	options := []gomail.Option{

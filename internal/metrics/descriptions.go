@@ -24,6 +24,15 @@ var (
 	storageFree  = describe("storage_free_bytes", "Free space of the volume on which uploads are written.")
 	storageFloor = describe("storage_floor_bytes", "Free space below which uploads are refused.")
 
+	storageUp      = describe("storage_up", "1 if the storage of files could be written and read when this replica last tried, each 15 s.")
+	schemaNewer    = describe("schema_newer", "1 if a newer version has migrated the database: this replica is an old one.")
+	certificateEnd = describe("certificate_end_timestamp_seconds",
+		"When the certificate ends that the public URL shows to this replica; 0: not known, or no TLS.")
+	storageChecked = describe("storage_check_timestamp_seconds",
+		"When the last complete check of all stored files of the installation ended; 0: none.")
+	storageFindings = describe("storage_check_findings", "What the last complete check of all stored files has found.")
+	backedUp        = describe("backup_timestamp_seconds", "When the last backup was recorded (consign backup record); 0: none was.")
+
 	damagedFiles = describe("damaged_files", "Files of the installation whose stored bytes are lost or damaged, and not given out.")
 
 	databaseUp           = describe("database_up", "1 if the database answered this scrape and can be written.")

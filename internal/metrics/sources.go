@@ -32,6 +32,13 @@ type Sources struct {
 	Damaged      func(ctx context.Context) (int64, error) // files that are lost or damaged
 	Writable     func(ctx context.Context) error          // whether the database can be written
 
+	StorageTrouble func() error     // why the storage did not work when it was last looked at
+	Outdated       func() bool      // whether a newer program has migrated the database
+	Certificate    func() time.Time // end of the certificate at the public URL; zero: not known
+	// Checked returns when the last check of all stored files ended, and what it found; BackedUp the time of the last recorded backup.
+	Checked  func(ctx context.Context) (ended time.Time, findings int64, err error)
+	BackedUp func(ctx context.Context) (time.Time, error)
+
 	Scans        func() Scans
 	WaitingScans func(ctx context.Context) (waiting int64, oldest time.Duration, err error)
 
@@ -102,6 +109,9 @@ func (c *collector) limits(out samples) {
 
 // storage adds the last measurement: a scrape never waits for the volume.
 func (c *collector) storage(out samples) {
+	out.gauge(storageUp, number(c.StorageTrouble() == nil))
+	out.gauge(schemaNewer, number(c.Outdated()))
+	out.gauge(certificateEnd, seconds(c.Certificate()))
 	if c.Volume == nil {
 		return
 	}
@@ -189,7 +199,26 @@ func (c *collector) waiting(out samples) error {
 		return err
 	}
 	out.gauge(damagedFiles, float64(damaged))
+	ended, findings, err := c.Checked(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(storageChecked, seconds(ended))
+	out.gauge(storageFindings, float64(findings))
+	backup, err := c.BackedUp(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(backedUp, seconds(backup))
 	return nil
+}
+
+// seconds returns a time as Prometheus has it, 0 for the zero time.
+func seconds(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixMilli()) / 1000
 }
 
 func number(yes bool) float64 {

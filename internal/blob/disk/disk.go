@@ -33,7 +33,10 @@ type Store struct {
 	fanout  directories
 }
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store  = (*Store)(nil)
+	_ blob.Probed = (*Store)(nil)
+)
 
 // New opens the store in dir and creates dir if it is missing. Only the process's user can access its files and directories.
 func New(dir string, fsys FS) (*Store, error) {
@@ -66,6 +69,25 @@ func Missing(dir string, fsys FS) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// probeName is the file of Probe. It is no key.
+const probeName = ".probe"
+
+// Probe implements blob.Probed. A directory that is missing is a file system that is not mounted any more.
+func (s *Store) Probe(context.Context) error {
+	if _, err := s.fs.Stat(s.objects); err != nil {
+		return fmt.Errorf("probe blob store: %w", err)
+	}
+	file, err := s.fs.OpenWrite(s.uploadPath(probeName), true)
+	if err == nil {
+		_, err = file.WriteAt([]byte("ok\n"), 0)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("probe blob store: %w", err)
+	}
+	return nil
 }
 
 // Append implements blob.Store.

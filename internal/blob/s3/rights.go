@@ -25,6 +25,41 @@ type Trial struct {
 	Left     string // name of the trial's object when it could not be removed
 }
 
+// Causes of an error of Try and Probe, besides a service that is not reached.
+var (
+	ErrKey      = errors.New("the service does not know the access key")
+	ErrSecret   = errors.New("the secret is not that of the access key")
+	ErrRights   = errors.New("the credentials lack a right")
+	ErrNoBucket = errors.New("there is no such bucket")
+	ErrRegion   = errors.New("the bucket is in another region")
+	ErrClock    = errors.New("the clocks of service and server differ")
+)
+
+// causes are the codes of S3 services.
+var causes = map[string]error{
+	"InvalidAccessKeyId": ErrKey, "SignatureDoesNotMatch": ErrSecret, "AccessDenied": ErrRights, "AllAccessDisabled": ErrRights,
+	"NoSuchBucket": ErrNoBucket, "AuthorizationHeaderMalformed": ErrRegion, "PermanentRedirect": ErrRegion, "RequestTimeTooSkewed": ErrClock,
+}
+
+// cause adds to an error what it means. The answer to a HEAD has no body and so no code: then a list is asked for.
+func cause(ctx context.Context, core *minio.Core, bucket, prefix string, err error) error {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) || answer.StatusCode == 0 {
+		return err
+	}
+	code := answer.Code
+	for o := range core.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix, MaxKeys: 1}) {
+		if o.Err != nil {
+			code = minio.ToErrorResponse(o.Err).Code
+		}
+		break
+	}
+	if known := causes[code]; known != nil {
+		return fmt.Errorf("%w: %w", known, err)
+	}
+	return err
+}
+
 const trialPrefix = "doctor/" // no Store looks there
 
 // Try does everything in the bucket that a Store does, with an object of its own, and removes that again.

@@ -50,7 +50,10 @@ type Store struct {
 	minPart int64
 }
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store  = (*Store)(nil)
+	_ blob.Probed = (*Store)(nil)
+)
 
 // New opens the bucket of o, which must exist.
 func New(ctx context.Context, o Options) (*Store, error) {
@@ -93,10 +96,10 @@ func checkBucket(ctx context.Context, core *minio.Core, o Options) error {
 	defer cancel()
 	exists, err := core.BucketExists(ctx, o.Bucket)
 	if err != nil {
-		return fmt.Errorf("open blob store: bucket %s at %s: %w", o.Bucket, o.Endpoint.Host, err)
+		return fmt.Errorf("open blob store: bucket %s at %s: %w", o.Bucket, o.Endpoint.Host, cause(ctx, core, o.Bucket, o.Prefix, err))
 	}
 	if !exists {
-		return fmt.Errorf("open blob store: there is no bucket %s at %s: create it first", o.Bucket, o.Endpoint.Host)
+		return fmt.Errorf("open blob store: %w: %s at %s: create it first", ErrNoBucket, o.Bucket, o.Endpoint.Host)
 	}
 	return nil
 }
@@ -105,10 +108,24 @@ func checkBucket(ctx context.Context, core *minio.Core, o Options) error {
 func (s *Store) Empty(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true, MaxKeys: 1}) {
-		return false, o.Err
+	for _, kind := range []string{objectsPrefix, uploadsPrefix} {
+		for o := range s.core.ListObjectsIter(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix + kind, Recursive: true, MaxKeys: 1}) {
+			return false, o.Err
+		}
 	}
 	return true, nil
+}
+
+// Probe implements blob.Probed.
+func (s *Store) Probe(ctx context.Context) error {
+	t := trial{core: s.core, bucket: s.bucket, name: s.prefix + trialPrefix + "probe", content: []byte("consign\n")}
+	if err := t.put(ctx); err != nil {
+		return fmt.Errorf("probe bucket: %w", cause(ctx, s.core, s.bucket, s.prefix, err))
+	}
+	if err := t.get(ctx); err != nil {
+		return fmt.Errorf("probe bucket: %w", cause(ctx, s.core, s.bucket, s.prefix, err))
+	}
+	return nil
 }
 
 // Append implements blob.Store.

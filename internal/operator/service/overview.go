@@ -57,10 +57,11 @@ func (s *Service) storage() operator.Storage {
 	if s.options.Volume == nil {
 		return operator.Storage{State: operator.Off}
 	}
+	broken := s.options.Storage() != nil
 	v := s.options.Volume.State()
 	o := operator.Storage{State: operator.OK, Free: v.Free, Size: v.Size, Floor: v.Floor}
 	switch {
-	case v.Low():
+	case v.Low(), broken:
 		o.State = operator.Failed
 	case v.Free < 2*v.Floor, !v.Known:
 		o.State = operator.Warning

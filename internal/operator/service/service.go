@@ -33,6 +33,7 @@ type Options struct {
 	Receipts    *translog.Log
 	Shared      *redis.Store  // nil: rate limits are in memory
 	Volume      *floor.Volume // nil: without file storage
+	Storage     func() error  // why the storage does not work
 	Scanner     func(ctx context.Context) (operator.Scanner, error)
 	Traffic     func() operator.Traffic
 	Maintenance func() bool

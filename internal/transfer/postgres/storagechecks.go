@@ -61,6 +61,13 @@ func (s *Store) StorageChecks(ctx context.Context, limit int) ([]transfer.Storag
 		FROM transfer.storage_checks ORDER BY started_at DESC, uid DESC LIMIT $1`, limit)
 }
 
+// LastCheck returns when the last complete check ended, and what it found.
+// Errors: transfer.ErrNoCheck.
+func (s *Store) LastCheck(ctx context.Context) (transfer.StorageCheck, error) {
+	return database.One[transfer.StorageCheck](ctx, s.q, "find last storage check", transfer.ErrNoCheck, `
+		SELECT `+checkColumns+` FROM transfer.storage_checks WHERE state = 'done' ORDER BY finished_at DESC LIMIT 1`)
+}
+
 // LeaseCheck takes the lease of a check that runs, and returns its epoch; 0 when another server has it, or the check has ended.
 func (s *Store) LeaseCheck(ctx context.Context, uid id.StorageCheck, lease time.Duration) (int64, error) {
 	epochs, err := database.Scalars[int64](ctx, s.q, "lease storage check", `
