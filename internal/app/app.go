@@ -31,6 +31,7 @@ import (
 	"github.com/consign-dev/consign/internal/metrics"
 	operatorservice "github.com/consign-dev/consign/internal/operator/service"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
+	"github.com/consign-dev/consign/internal/repeats"
 	"github.com/consign-dev/consign/internal/requestid"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
@@ -85,6 +86,7 @@ type App struct {
 	config      config.Config
 	options     Options
 	log         *slog.Logger
+	quiet       *slog.Logger // for what repeats by itself while something is away: a line a minute
 	now         func() time.Time
 	listener    *database.Listener
 	issuer      *token.Issuer
@@ -113,7 +115,8 @@ func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) 
 		a.log = slog.New(slog.DiscardHandler)
 	}
 	a.log = requestid.Logger(a.log)
-	a.metrics = metrics.New(o.Version, a.log)
+	a.quiet = repeats.Logger(a.log, time.Minute, time.Now)
+	a.metrics = metrics.New(o.Version, a.quiet)
 	if a.now == nil {
 		a.now = time.Now
 	}
@@ -167,7 +170,7 @@ func (a *App) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.listener = database.NewListener(cmp.Or(a.config.ListenDatabaseURL, a.database.URL), a.log, time.Now)
+	a.listener = database.NewListener(cmp.Or(a.config.ListenDatabaseURL, a.database.URL), a.quiet, time.Now)
 	a.listener.SelfTest(a.DB.Pool)
 	if a.options.Serve {
 		a.listener.Connect(ctx)

@@ -42,10 +42,10 @@ func (a *App) buildTokens(sealer *seal.Sealer) {
 	}
 	a.Keys = token.NewKeyRing(a.DB, sealer, token.KeyPolicy{
 		Lead: c.SigningKeyLead, Lifetime: c.SigningKeyLifetime, LongestToken: lifetimes.Longest(),
-	}, a.now, a.log)
+	}, a.now, a.quiet)
 	a.Keys.Listen(a.listener)
 	a.revocations = token.NewRevocations(a.DB, a.listener,
-		max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.log)
+		max(c.AccessTokenLifetime, c.DownloadTokenLifetime, c.DownloadResumeLifetime+time.Minute), a.now, a.quiet)
 	a.revocations.OnKnown(a.metrics.RevocationKnown)
 	a.issuer = token.NewIssuer(a.Keys, a.issuerURL(), c.ClaimNamespace, lifetimes, a.now)
 	a.verifier = token.NewVerifier(a.Keys, a.issuerURL(), c.ClaimNamespace, a.revocations, a.now)
@@ -167,7 +167,7 @@ func (a *App) transparencyLog(sealer *seal.Sealer) (*translog.Log, error) {
 		witnesses = append(witnesses, w)
 	}
 	return translog.New(translog.Options{
-		DB: a.DB, Sealer: sealer, Origin: a.config.PublicURL.Hostname(), Marks: a.marks, Listener: a.listener, Now: a.now, Log: a.log,
+		DB: a.DB, Sealer: sealer, Origin: a.config.PublicURL.Hostname(), Marks: a.marks, Listener: a.listener, Now: a.now, Log: a.quiet,
 		Witnesses: witnesses, TSA: a.config.TSAURL, StampEvery: a.config.TSAInterval,
 	}), nil
 }

@@ -3,6 +3,7 @@ package app_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/testkit/relay"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // TestPostgresOutage: while Postgres is unreachable, everything that needs it answers 503 with Retry-After and nothing
@@ -105,6 +107,50 @@ func outage(t *testing.T, silent bool) {
 	if strings.Contains(s.Log(), `"status":500`) {
 		t.Error("something answered 500")
 	}
+}
+
+// TestOverviewInOutage: the console's overview answers without the database, and says that it does not work; every other route of operators
+// answers 503, and nobody gets in who was no operator before. Libraries that try again write a line a minute.
+func TestOverviewInOutage(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t)
+	hop := relay.New(t, first.DatabaseURL)
+	s := testkit.New(t, testkit.Beside(first), testkit.Through(hop.URL))
+	operator, _ := first.SignUpOperator("olga@example.com")
+	olga, other := operator.At(s), first.SignUp("ann@example.com").At(s)
+	unseen, _ := first.SignUpOperator("otto@example.com")
+	olga.Get(overview).Want(http.StatusOK)
+	other.Get(overview).WantError(token.ErrNotOperator)
+
+	hop.Down()
+	poll.Until(t, "the replica is not ready", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusServiceUnavailable })
+	s.Clock.Advance(time.Minute) // caches have ended
+	got := olga.Get(overview).Want(http.StatusOK)
+	if got.String("database.state") != "failed" || got.String("storage.state") == "failed" {
+		t.Errorf("the overview is %s", got.Body)
+	}
+	checkUnavailable(t, "the mails", olga.Get("/admin/v1/mails"))
+	other.Get(overview).WantError(token.ErrNotOperator)
+	checkUnavailable(t, "an operator who was not here before", unseen.At(s).Get(overview))
+	for range 30 {
+		olga.Get(overview).Want(http.StatusOK)
+	}
+	time.Sleep(3 * time.Second) // libraries try again several times a second
+	counts := map[string]int{}
+	for line := range strings.Lines(s.Log()) {
+		var l struct{ Level, Msg, Route string }
+		if err := json.Unmarshal([]byte(line), &l); err == nil && (l.Level == "ERROR" || l.Level == "WARN") && l.Route == "" {
+			counts[l.Msg]++
+		}
+	}
+	for message, n := range counts {
+		if n > 2 {
+			t.Errorf("%d lines within seconds: %s", n, message)
+		}
+	}
+	hop.Up()
+	poll.Until(t, "the server is ready again", func() bool { return s.Stranger().Get("/readyz").Status == http.StatusOK })
+	olga.Get("/admin/v1/mails").Want(http.StatusOK)
 }
 
 // checkUnavailable reports an answer that is not a 503 with Retry-After.

@@ -4,12 +4,15 @@ package hosts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/microcache"
 )
@@ -51,6 +54,7 @@ type Directory struct {
 	public *url.URL
 	own    *microcache.Cache[string, Host]
 	others *microcache.Cache[string, Host]
+	last   atomic.Pointer[Host] // that of public, as it was loaded last
 }
 
 // New returns a directory that caches the results of load for ttl. URLs get the scheme and port of publicURL.
@@ -78,8 +82,15 @@ func (d *Directory) Resolve(ctx context.Context, hostname string) (Host, error) 
 		return host, nil
 	}
 	host, err := d.load(ctx, name)
+	isPublic := name == Normalize(d.public.Host)
+	if last := d.last.Load(); err != nil && isPublic && last != nil && !errors.As(err, new(*fault.Error)) {
+		return *last, nil // without the database: what needs no database is served at the public host
+	}
 	if err != nil {
 		return Host{}, fmt.Errorf("resolve host: %w", err)
+	}
+	if isPublic {
+		d.last.Store(&host)
 	}
 	cache := d.others
 	if host.Own {

@@ -16,6 +16,8 @@ import (
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
+
+	"github.com/consign-dev/consign/internal/repeats"
 )
 
 const (
@@ -72,7 +74,7 @@ func (r *Runner) client() (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(r.db.Pool), &river.Config{
 		Workers:              r.workers,
 		Queues:               r.queues,
-		Logger:               riverLog(r.options.Log),
+		Logger:               riverLog(repeats.Logger(r.options.Log, time.Minute, time.Now)),
 		ErrorHandler:         failureLog{r.options.Log, &r.failures},
 		RetryPolicy:          retryPolicy{},
 		FetchCooldown:        fetchCooldown,

@@ -47,6 +47,7 @@ const (
 	young
 	everyScope
 	ignoreUnusable
+	outage
 
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
@@ -96,6 +97,13 @@ func (a Auth) Operator() Auth { return a | operator }
 
 // Young also demands that an operator has signed in, or proved that again, within CONSIGN_YOUNG_SESSION.
 func (a Auth) Young() Auth { return a | young }
+
+// Outage also admits, while the database does not answer, an operator whose rights this replica has seen in it within an hour. It is for
+// routes that show nothing but the state of the installation.
+func (a Auth) Outage() Auth { return a | outage }
+
+// InOutage reports whether the route is served while the database does not answer.
+func (a Auth) InOutage() bool { return a&outage != 0 }
 
 // IsOperator reports whether only operators may call the route.
 func (a Auth) IsOperator() bool { return a&operator != 0 }

@@ -140,9 +140,13 @@ func (r *Revocations) Ended(ctx context.Context, c Caller) (bool, error) {
 	if ended || confirmed {
 		return ended, nil
 	}
-	return database.Scalar[bool](ctx, r.db.Pool, "check revocation", nil, `
+	ended, err := database.Scalar[bool](ctx, r.db.Pool, "check revocation", nil, `
 		SELECT EXISTS (SELECT FROM revocations WHERE ended = $1)
 		    OR EXISTS (SELECT FROM revocations WHERE person = $2 AND epoch > $3)`, c.Session, c.Person, c.Epoch)
+	if err != nil && inOutage(ctx) {
+		return false, nil // not ended when the database answered last
+	}
+	return ended, err
 }
 
 // Holds reports whether the set ends the caller's session or its person's rights at that time.

@@ -175,7 +175,11 @@ func (v *Verifier) Authenticate(r *http.Request, a Auth) (Caller, error) {
 		}
 		return anonymous, ErrMissing
 	}
-	c, err := v.Verify(r.Context(), raw)
+	ctx := r.Context()
+	if a&outage != 0 {
+		ctx = context.WithValue(ctx, outageKey{}, true)
+	}
+	c, err := v.Verify(ctx, raw)
 	ignored := a&ignoreUnusable != 0 && !isAPI(raw)
 	var refused *fault.Error
 	if ignored && errors.As(err, &refused) && refused.Kind == fault.Unauthenticated {

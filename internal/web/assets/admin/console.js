@@ -112,8 +112,9 @@ export function showConsole(name, Page) {
     const link = (/** @type {[string, string]} */ [path,
       label]) => html`<a href=${path ? `/admin/${path}` : "/admin"} aria-current=${path === name ? "page" : undefined}>${label}</a>`;
     const title = pages().find(([path]) => path === name)?.[1];
-    if (error) return html`<h1>${title}</h1><${Refused} error=${error} />`;
-    if (!value) return html`<${Waiting} />`;
+    const outage = error?.status === 503 && name === ""; // the overview is served without the database
+    if (error && !outage) return html`<h1>${title}</h1><${Refused} error=${error} />`;
+    if (!value && !outage) return html`<${Waiting} />`;
     return html`<nav class="parts" aria-label=${T("Console")}>${pages().map(link)}</nav>
       <h1>${title}</h1>
       <${Page} operator=${value} />`;
