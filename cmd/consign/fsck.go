@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/id"
@@ -37,7 +38,10 @@ func fsck(ctx context.Context, env environment, args []string) error {
 		return errors.New("--accept: goes with a check of everything only, without --sample and --after")
 	}
 	return withOptions(ctx, env, app.Options{}, func(a *app.App) error {
+		show := newProgress(env.stderr, time.Now)
+		o.Progress = show.passed
 		result, err := a.Content.Fsck(ctx, o, func(found content.Finding) error { return printFinding(ctx, env.stdout, a, found) })
+		show.end()
 		if err != nil {
 			if !result.Last.IsZero() && o.Sample == 0 {
 				_, _ = fmt.Fprintf(env.stderr, "interrupted; consign fsck --after %s goes on\n", result.Last)

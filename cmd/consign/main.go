@@ -83,7 +83,7 @@ func commands() []command {
 		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
 		{"config", "print the effective settings, secrets masked; --template prints an environment file with every setting commented",
 			[]string{"[--template]"}, printConfig},
-		{"person", "create, show, export and delete people, and unlock accounts" + personHelp, []string{
+		{"person", "create, show, verify, limit, export and delete people, end their sessions, reset second factors" + personHelp, []string{
 			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON",
 			"limits PERSON uploadVolumeGb=N|default",
 			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
@@ -115,7 +115,9 @@ func commands() []command {
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"backup", "record that a backup was completed: the last line of a backup script, so that an alert can tell when there is none",
 			[]string{"record"}, backup},
-		{"audit", "print who did what, newest first", []string{"[--limit N]"}, auditCommand},
+		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so", []string{
+			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]",
+		}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},
 			doctorCommand},
 		{"selftest", "upload and download a file through the public URL as a temporary person, and remove everything again",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -64,8 +65,10 @@ func TestUsage(t *testing.T) {
 		"mail retry":                               "consign mail retry: takes a uid, or --state, --error, --since or --until",
 		"mail retry --since monday":                "consign mail retry: --since takes a time like 2026-12-31T23:59:59Z, or how long ago: 24h",
 		"mail list --state lost":                   "consign mail list: --state is queued, sent, failed or cancelled",
-		"audit --limit -5":                         "consign audit: --limit must be between 1 and 1000",
-		"audit --limit 5000":                       "consign audit: --limit must be between 1 and 1000",
+		"audit --limit -5":                         "consign audit: --limit must be between 1 and 1000, or 0 for all",
+		"audit --person ann":                       "consign audit: --person is not a UUID like 0190d2f4-7c1e-7b44-8d6a-3f1f6f0e2c11",
+		"audit --since yesterday":                  "consign audit: --since takes a time like 2026-12-31T23:59:59Z, or how long ago: 24h",
+		"audit --limit 5000":                       "consign audit: --limit must be between 1 and 1000, or 0 for all",
 		"org subscribe free":                       "consign org subscribe: --domain is missing",
 		"person create ann@example.com --nick Ann": "consign person create: flag provided but not defined: -nick",
 	} {
@@ -258,6 +261,7 @@ func TestPersonAndMailbox(t *testing.T) {
 		t.Errorf("bob, verified:\n%s", out)
 	}
 	do("person", "end-sessions", "bob@example.com")
+	var actions []string
 	do("person", "reset-factors", "bob@example.com")
 
 	refused("no such person", "admin", "add", "nobody@example.com")
@@ -270,6 +274,24 @@ func TestPersonAndMailbox(t *testing.T) {
 	do("admin", "remove", "ann@example.com")
 	if out := do("admin", "list"); strings.Contains(out, "ann@example.com") {
 		t.Errorf("operators, none left:\n%s", out)
+	}
+
+	if out := do("audit", "--limit", "0"); strings.Contains(out, "map[") || !strings.Contains(out, "ann@example.com") {
+		t.Errorf("the audit:\n%s", out)
+	}
+	for line := range strings.Lines(do("audit", "--json", "--limit", "0", "--action", "operator.", "--person", match[1], "--since", "1h")) {
+		var e struct {
+			Action  string
+			Target  struct{ Email string }
+			Details map[string]string
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Target.Email != "ann@example.com" || e.Details == nil {
+			t.Errorf("a line of the audit: %v: %s", err, line)
+		}
+		actions = append(actions, e.Action)
+	}
+	if !slices.Equal(actions, []string{"operator.remove", "operator.add"}) {
+		t.Errorf("the audit of operators has %q", actions)
 	}
 
 	refused("does not exist", "mailbox", "show", "ann@example.com")

@@ -1,4 +1,4 @@
-// The commands consign maintenance, audit, keys and mail.
+// The commands consign maintenance, backup, keys and mail.
 
 package main
 
@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
-	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
 )
@@ -32,38 +31,6 @@ func backup(ctx context.Context, env environment, args []string) error {
 		return err
 	}
 	return withApp(ctx, env, func(a *app.App) error { return a.RecordBackup(ctx) })
-}
-
-// auditCommand prints the newest audit entries.
-func auditCommand(ctx context.Context, env environment, args []string) error {
-	f := flags("audit")
-	limit := f.Int("limit", 100, "")
-	if _, err := parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	if *limit < 1 || *limit > audit.MaxLimit {
-		return usageError(fmt.Sprintf("consign audit: --limit must be between 1 and %d", audit.MaxLimit))
-	}
-	return withApp(ctx, env, func(a *app.App) error {
-		entries, err := audit.List(ctx, a.DB.Pool, audit.Filter{Limit: *limit})
-		if err != nil {
-			return err
-		}
-		return table(env.stdout, func(row func(...any)) {
-			row("AT", "ACTOR", "ACTION", "OBJECT", "FROM", "DETAILS")
-			for _, e := range entries {
-				actor := "-"
-				if !e.Person.IsZero() {
-					actor = e.Person.String()
-				}
-				from := "-"
-				if e.Client.Address.IsValid() {
-					from = e.Client.Address.String()
-				}
-				row(e.At.Format("2006-01-02 15:04:05Z"), actor, e.Action, e.Object, from, fmt.Sprint(e.Details))
-			}
-		})
-	})
 }
 
 // keys lists and changes the signing keys.

@@ -131,12 +131,13 @@ func (a *App) blobStore(ctx context.Context, rows sealed.Rows, keys seal.Box) (b
 }
 
 // EncryptStored encrypts the files that are stored in plain (content.Service.EncryptStored).
-func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error) (content.EncryptResult, error) {
+func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error, progress func(content.Progress)) (content.EncryptResult,
+	error) {
 	if !a.config.StorageEncryption {
 		return content.EncryptResult{},
 			errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
 	}
-	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged)
+	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged, progress)
 }
 
 // scanning returns how files are inspected.

@@ -170,20 +170,20 @@ func TestEncryptStored(t *testing.T) {
 	if len(files) != 4 {
 		t.Fatalf("plain bytes lie in %q", files)
 	}
-	if _, err := plain.App.EncryptStored(t.Context(), nil); err == nil {
+	if _, err := plain.App.EncryptStored(t.Context(), nil, nil); err == nil {
 		t.Error("files were encrypted although encryption is off")
 	}
 	s := testkit.New(t, testkit.Beside(plain), encrypted())
 	damage(t, plain, objects[2])
 	setLeases(t, plain, `clock_timestamp() + interval '1 hour'`) // as when the uploads have just ended, on a slow machine too
-	if got, err := s.App.EncryptStored(t.Context(), nil); err != nil || got != (content.EncryptResult{Busy: 3}) {
+	if got, err := s.App.EncryptStored(t.Context(), nil, nil); err != nil || got != (content.EncryptResult{Busy: 3}) {
 		t.Errorf("right after the uploads: %+v, %v", got, err)
 	}
 	endLeases(t, plain)
 	var damaged []id.Object
 	note := func(o id.Object) error { damaged = append(damaged, o); return nil }
 	for i, want := range []content.EncryptResult{{Objects: 2, Bytes: 400_000, Damaged: 1}, {Damaged: 1}} {
-		if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got != want {
+		if got, err := s.App.EncryptStored(t.Context(), note, nil); err != nil || got != want {
 			t.Errorf("run %d: %+v, %v", i, got, err)
 		}
 	}
@@ -206,7 +206,10 @@ func TestEncryptStored(t *testing.T) {
 		data[100_000:]).Want(http.StatusOK)
 	later.Post(open+"/confirm", nil).Want(http.StatusOK)
 	endLeases(t, plain)
-	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got.Objects != 1 {
+	var far content.Progress
+	if got, err := s.App.EncryptStored(t.Context(), note, func(p content.Progress) { far = p }); err != nil || got.Objects != 1 ||
+		far.Objects == 0 || far.Objects != far.TotalObjects || far.Bytes != far.TotalBytes {
+		t.Errorf("the progress at the end is %+v", far)
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -250,7 +253,7 @@ func TestEncryptStoredSegments(t *testing.T) {
 	s := testkit.New(t, testkit.Beside(plain), encrypted())
 	note := func(id.Object) error { return nil }
 	want := content.EncryptResult{Objects: 1, Bytes: int64(len(data)), Damaged: 1}
-	if got, err := s.App.EncryptStored(t.Context(), note); err != nil || got != want {
+	if got, err := s.App.EncryptStored(t.Context(), note, nil); err != nil || got != want {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 	if left := filesWith(t, plain); len(left) != 3 {
@@ -324,7 +327,7 @@ func TestEncryptStoredRace(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range results {
 		s := testkit.New(t, testkit.Beside(plain), encrypted())
-		wait.Go(func() { results[i], errs[i] = s.App.EncryptStored(context.WithoutCancel(t.Context()), nil) })
+		wait.Go(func() { results[i], errs[i] = s.App.EncryptStored(context.WithoutCancel(t.Context()), nil, nil) })
 	}
 	wait.Wait()
 	if sum := results[0].Objects + results[1].Objects; sum != len(objects) || results[0].Damaged+results[1].Damaged > 0 ||

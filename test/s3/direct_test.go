@@ -70,7 +70,7 @@ func TestDirectDownloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	encrypts := testkit.New(t, testkit.Beside(s), bucket, direct, testkit.Env("CONSIGN_DATA_DIR", t.TempDir()))
-	if result, err := encrypts.App.EncryptStored(t.Context(), nil); err != nil || result.Objects != 1 {
+	if result, err := encrypts.App.EncryptStored(t.Context(), nil, nil); err != nil || result.Objects != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	for _, replica := range []*testkit.Server{encrypts, s} {

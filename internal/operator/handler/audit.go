@@ -40,6 +40,9 @@ func personFrom(u id.Person, p operator.Person) *personResponse {
 	return &personResponse{u, p.Name, p.Email}
 }
 
+// EntryJSON returns the JSON form of an entry, that of the lines of GET /audit.
+func EntryJSON(e operator.Entry) any { return entryFrom(e) }
+
 func entryFrom(e operator.Entry) entryResponse {
 	out := entryResponse{
 		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson),

@@ -25,12 +25,16 @@ type EncryptResult struct {
 }
 
 // EncryptStored encrypts the complete objects that are stored in plain. It may run beside working servers, and may be interrupted and
-// repeated. An object whose bytes do not have the SHA-256 of its row stays as it is and is passed to damaged. room is asked before each
-// segment whether the storage has room.
+// repeated: it goes on with what is still plain. An object whose bytes do not have the SHA-256 of its row stays as it is and is passed to
+// damaged. room is asked before each segment whether the storage has room. progress is called after each object; nil: nobody looks.
 func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room func() error,
-	damaged func(id.Object) error) (EncryptResult, error) {
+	damaged func(id.Object) error, progress func(Progress)) (EncryptResult, error) {
 	var result EncryptResult
 	var after id.Object
+	passed, err := s.progress(ctx, progress)
+	if err != nil {
+		return result, err
+	}
 	for {
 		rows, err := s.store.StoredObjects(ctx, after, fsckBatch)
 		if err != nil {
@@ -56,6 +60,7 @@ func (s *Service) EncryptStored(ctx context.Context, store *sealed.Store, room f
 			if err != nil {
 				return result, err
 			}
+			passed(row.Held)
 		}
 		if len(rows) < fsckBatch {
 			return result, nil

@@ -37,6 +37,32 @@ const (
 type FsckOptions struct {
 	Sample float64   // share of the objects, drawn by chance, with which it does not look for orphans; 0: all
 	After  id.Object // goes on after this object; zero: from the first one
+
+	Progress func(Progress) // is called after each object; nil: nobody looks
+}
+
+// Progress is how far a command over all objects is. Its counts include objects in which it found nothing to do.
+type Progress struct {
+	Objects, TotalObjects int64
+	Bytes, TotalBytes     int64
+}
+
+// progress returns a function that counts an object and tells how far the command is.
+func (s *Service) progress(ctx context.Context, tell func(Progress)) (passed func(bytes int64), err error) {
+	if tell == nil {
+		return func(int64) {}, nil
+	}
+	size, err := s.store.StorageSize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := Progress{TotalObjects: size.Objects, TotalBytes: size.Bytes}
+	tell(p)
+	return func(bytes int64) {
+		p.Objects++
+		p.Bytes += bytes
+		tell(p)
+	}, nil
 }
 
 // FsckResult counts what Fsck has checked.
@@ -67,7 +93,18 @@ const fsckBatch = 500
 // server.
 func (s *Service) Fsck(ctx context.Context, o FsckOptions, report func(Finding) error) (FsckResult, error) {
 	at := fsckPosition{After: o.After, sample: o.Sample}
-	err := s.fsck(ctx, &at, report, func() error { return nil })
+	passed, err := s.progress(ctx, o.Progress)
+	if err != nil {
+		return FsckResult{}, err
+	}
+	counted, read := id.Object{}, int64(0)
+	err = s.fsck(ctx, &at, report, func() error {
+		if at.After != counted {
+			passed(at.Bytes - read)
+			counted, read = at.After, at.Bytes
+		}
+		return nil
+	})
 	at.Last = at.After
 	return at.FsckResult, err
 }
