@@ -139,7 +139,8 @@ func (r *run) smtp(ctx context.Context) []Finding {
 			"TLS with the mail server fails: %s.", short(err))
 	case errors.Is(err, mail.ErrBusy):
 		return found("smtp.busy", Warning,
-			"Ask who runs it: it is overloaded, or refuses this machine's address for now. Mails wait and are tried again.", "The mail server answers, and takes no mails now: %s.", short(err))
+			"Ask who runs it: it is overloaded, or refuses this machine's address for now. Mails wait and are tried again.",
+			"The mail server answers, and takes no mails now: %s.", short(err))
 	case err != nil:
 		return found("smtp.unreachable", Error, "Compare host and port of CONSIGN_SMTP_URL, and the firewall: many networks close port 25.",
 			"The mail server is not reached: %s.", short(err))
