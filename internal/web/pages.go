@@ -33,7 +33,7 @@ var publicEntries = []entry{
 	{pattern: "/", script: "home",
 		title: func(i18n.Printer) string { return "" },
 		lead:  func(p i18n.Printer) string { return p.T("Hand over files of any size, exactly as they are.") }},
-	{pattern: "/login", script: "login",
+	{pattern: "/login", script: "login", house: true,
 		title: func(p i18n.Printer) string { return p.T("Sign in") },
 		lead:  func(p i18n.Printer) string { return p.T("Sign in with your email address and password.") }},
 	{pattern: "/continue", script: "continue",
@@ -82,13 +82,13 @@ var publicEntries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("Choose who your files are for. You don’t need an account.")
 		}},
-	{pattern: "/t/{key}", script: "transfer",
+	{pattern: "/t/{key}", script: "transfer", house: true,
 		title: func(p i18n.Printer) string { return p.T("Files for you") },
 		lead:  func(p i18n.Printer) string { return p.T("Someone sent you files through this link.") }},
 	{pattern: "/r/{key}", script: "senderreceipt", house: true,
 		title: func(p i18n.Printer) string { return p.T("Your receipt") },
 		lead:  func(p i18n.Printer) string { return p.T("This link opens the receipt of files that you have sent.") }},
-	{pattern: "/verify", script: "verify",
+	{pattern: "/verify", script: "verify", house: true,
 		title: func(p i18n.Printer) string { return p.T("Check a receipt") },
 		lead: func(p i18n.Printer) string {
 			return p.T("Check a receipt and the files it lists. Nothing leaves your device.")

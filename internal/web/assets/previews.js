@@ -77,12 +77,26 @@ export function Thumbnails({ objects, read, onOpen }) {
     </div>`;
 }
 
+/** A picture that is loaded when its place comes near the window. */
 function Thumbnail({ object, read, onOpen }) {
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const [near, setNear] = useState(false), [broken, setBroken] = useState(false);
+  useEffect(() => {
+    if (!place.current) return undefined;
+    const watch = new IntersectionObserver((entries) => { if (entries.some((e) => e.isIntersecting)) setNear(true); },
+      { rootMargin: "200px" });
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, []);
+  if (broken) return null;
+  return html`<button type="button" class="thumbnail" ref=${place} aria-label=${F("Show %s", object.name)} onClick=${() => onOpen(object)}>
+    ${near && html`<${Small} object=${object} read=${read} onBroken=${() => setBroken(true)} />`}</button>`;
+}
+
+function Small({ object, read, onBroken }) {
   const { url, error } = useBlob(object, read, true);
-  const [broken, setBroken] = useState(false);
-  if (error || broken) return null;
-  return html`<button type="button" class="thumbnail" aria-label=${F("Show %s", object.name)} onClick=${() => onOpen(object)}>
-    ${url && html`<img src=${url} alt="" onError=${() => setBroken(true)} />`}</button>`;
+  useEffect(() => { if (error) onBroken(); }, [error]);
+  return url && html`<img src=${url} alt="" onError=${onBroken} />`;
 }
 
 /**
