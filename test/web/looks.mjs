@@ -95,6 +95,7 @@ const owners = (w) => [
     await p.locator("textarea").fill("Closing date is the 11th.");
   }],
   ["mailbox", "/mailbox"],
+  ["verify-signed-in", "/verify"],
   ["account", "/account"],
   ["dialog", "/account", async (p) => {
     await p.locator(".button.danger").last().click();
