@@ -423,7 +423,8 @@ CREATE TRIGGER deliveries_searched AFTER INSERT ON transfer.deliveries
 -- bytes.
 CREATE TABLE transfer.one_time_keys (
     key_hash    bytea       NOT NULL,
-    transfer    uuid        NOT NULL,
+    transfer    uuid,
+    request     uuid,                           -- its archive; no foreign key: the archive itself asks whose request it is
     delivery    uuid,
     person      uuid,
     session     uuid,
@@ -438,6 +439,8 @@ CREATE TABLE transfer.one_time_keys (
     CONSTRAINT one_time_keys_pkey PRIMARY KEY (key_hash),
     CONSTRAINT one_time_keys_transfer FOREIGN KEY (transfer) REFERENCES transfer.transfers (uid) ON DELETE CASCADE,
     CONSTRAINT one_time_keys_delivery FOREIGN KEY (delivery) REFERENCES transfer.deliveries (uid) ON DELETE CASCADE,
+    CONSTRAINT one_time_keys_target CHECK (num_nonnulls(transfer, request) = 1),
+    CONSTRAINT one_time_keys_of_request CHECK (request IS NULL OR object IS NULL AND delivery IS NULL),
     CONSTRAINT one_time_keys_holder CHECK (num_nonnulls(delivery, person) = 1 AND num_nonnulls(person, session, epoch) IN (0, 3)),
     CONSTRAINT one_time_keys_sent_not_negative CHECK (sent >= 0)
 );

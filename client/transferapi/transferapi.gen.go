@@ -2203,6 +2203,18 @@ type PatchRequestParams struct {
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
 
+// GetRequestArchiveParams defines parameters for GetRequestArchive.
+type GetRequestArchiveParams struct {
+	// Range The part to send, or up to 100 parts (RFC 9110). With more parts, or overlapping ones, the whole file is sent.
+	Range *string `json:"Range,omitempty"`
+
+	// IfRange The ETag of the part that the client has. Without a match the whole file is sent.
+	IfRange *string `json:"If-Range,omitempty"`
+
+	// IfNoneMatch The ETag of the client's copy.
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
+
 // PatchPartyParams defines parameters for PatchParty.
 type PatchPartyParams struct {
 	// IfMatch The version that the change is for, in quotes. Another one is 409002.
@@ -3152,8 +3164,8 @@ func (c *Client) PatchRequest(ctx context.Context, uid RequestUID, params *Patch
 // GetRequestArchive: Everything that was handed in, as one zip
 //
 //	GET /requests/{uid}/archive
-func (c *Client) GetRequestArchive(ctx context.Context, uid RequestUID, editors ...Editor) (*http.Response, error) {
-	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/archive", uid), nil, call.Body{}, editors)
+func (c *Client) GetRequestArchive(ctx context.Context, uid RequestUID, params *GetRequestArchiveParams, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/archive", uid), params, call.Body{}, editors)
 }
 
 // GetRequestAvailability: When the service answered around the due time
@@ -3161,6 +3173,13 @@ func (c *Client) GetRequestArchive(ctx context.Context, uid RequestUID, editors 
 //	GET /requests/{uid}/availability
 func (c *Client) GetRequestAvailability(ctx context.Context, uid RequestUID, editors ...Editor) (*Availability, error) {
 	return call.Do[*Availability](ctx, c.call, http.MethodGet, call.Path("/requests/{uid}/availability", uid), nil, call.Body{}, editors)
+}
+
+// CreateRequestOneTimeKey: Create a one-time key for the archive of a request
+//
+//	POST /requests/{uid}/otk
+func (c *Client) CreateRequestOneTimeKey(ctx context.Context, uid RequestUID, editors ...Editor) (*OneTimeKey, error) {
+	return call.Do[*OneTimeKey](ctx, c.call, http.MethodPost, call.Path("/requests/{uid}/otk", uid), nil, call.Body{}, editors)
 }
 
 // AddParties: Ask further people

@@ -61,6 +61,7 @@ var repeatable = map[string][]string{
 		"/id/v3/oidc/auth/implicit", "/id/v3/oidc/auth/code", "/id/v3/oidc/auth", "/id/v3/oidc/auth/form", "/id/v3/oidc/auth/confirmation",
 		"/id/v3/device/authorization", "/id/v3/device/token",
 		"/id/v3/profile/export", "/transfer/v2/auth/otk", "/transfer/v2/public/transfers/{key}/access", "/transfer/v2/public/transfers/{key}/otk",
+		"/transfer/v2/requests/{uid}/otk",
 		"/transfer/v2/public/requests/{key}", "/admin/v1/session",
 	},
 	"an authenticator that is not verified counts for nothing": {"/id/v3/profile/authenticators"},

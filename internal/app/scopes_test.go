@@ -78,6 +78,7 @@ var scopes = map[string][]string{
 	},
 	"requests:read requests:manage": {
 		"GET /transfer/v2/requests", "GET /transfer/v2/requests/{uid}", "GET /transfer/v2/requests/{uid}/archive",
+		"POST /transfer/v2/requests/{uid}/otk",
 		"GET /transfer/v2/requests/{uid}/table", "GET /transfer/v2/requests/{uid}/availability",
 	},
 	"requests:manage": {

@@ -139,7 +139,8 @@ func (s *Store) Pickup(ctx context.Context, p id.Person, pickup id.Token, challe
 			DELETE FROM identity.parked_tokens k USING person
 			WHERE k.jti = $1 AND k.person = person.uid AND k.expires_at > $3 AND coalesce(k.code_challenge = $9, true)
 			RETURNING k.jti, k.person, k.sid, k.auth_level, k.auth_time, k.auth_time AS issued_at, k.token_expires_at AS expires_at,
-			          k.federated, k.external_sid, k.set_password_until, false AS in_cookie
+			          k.federated, k.external_sid, k.set_password_until, false AS in_cookie,
+			          NULL::timestamptz AS password_proved_at, NULL::timestamptz AS factor_proved_at, NULL::bigint AS proof_epoch
 		)`+replacement, pickup, p, r.Now, r.JTI, r.Now, r.RaisedExpires, r.UserAgent, r.IP, challenge)
 	if !errors.Is(err, identity.ErrNothingParked) {
 		return issued, err

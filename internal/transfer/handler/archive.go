@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
@@ -46,6 +47,20 @@ func (h *Handler) downloadLinkedArchive(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	return h.serveArchive(w, r, a)
+}
+
+// downloadRequestArchive handles GET /requests/{uid}/archive.
+func (h *Handler) downloadRequestArchive(w http.ResponseWriter, r *http.Request) error {
+	uid, err := uidParam[id.Request](r, "uid")
+	if err != nil {
+		return presented(r, err)
+	}
+	d, a, err := h.service.OpenRequestArchive(r.Context(), h.downloadAuth(r), uid)
+	if err != nil {
+		return err
+	}
+	return h.serve(w, r, d, representation{name: archive.FileName(a.Title) + ".zip", mimeType: typeZip,
+		etag: `"` + hex.EncodeToString(a.Sum) + `"`, size: a.Size})
 }
 
 // maxSelected is how many objects the query of an archive may name. The URL has less than 8 KB then.

@@ -163,8 +163,8 @@ func (h *Handler) reservationRoutes() []httpapi.Route {
 func (h *Handler) transferRoutes() []httpapi.Route {
 	reads, sends := token.NeedAccess.For(token.ScopeTransfersRead), token.NeedAccess.For(token.ScopeTransfersSend)
 	both := token.NeedAccess.ForEach(token.ScopeTransfersRead, token.ScopeTransfersSend)
-	optional := reads.Optional()
-	const one = "/transfers/{uid}"
+	optional, requests := reads.Optional(), token.NeedAccess.For(token.ScopeRequestsRead, token.ScopeRequestsManage)
+	const one, request = "/transfers/{uid}", "/requests/{uid}"
 	const object, archive = one + "/objects/{objectUid}/content", one + "/archive"
 	file := []string{httpapi.AnyType}
 	return []httpapi.Route{
@@ -187,6 +187,9 @@ func (h *Handler) transferRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive, Download: true},
 		{Method: "HEAD", Pattern: archive, Auth: optional, Bucket: h.download, Produces: file, Handler: h.downloadArchive},
 		{Method: "POST", Pattern: "/auth/otk", Auth: reads, Bucket: httpapi.OwnBucket, Handler: h.createOneTimeKey},
+		{Method: "GET", Pattern: request + "/archive", Auth: requests.Optional(), Bucket: h.download, Produces: file,
+			Handler: h.downloadRequestArchive, Download: true},
+		{Method: "POST", Pattern: request + "/otk", Auth: requests, Bucket: httpapi.OwnBucket, Handler: h.createRequestOneTimeKey},
 	}
 }
 

@@ -94,6 +94,23 @@ func (h *Handler) createLinkedOneTimeKey(w http.ResponseWriter, r *http.Request)
 	return httpapi.JSON(w, http.StatusOK, oneTimeKeyFrom(k))
 }
 
+// createRequestOneTimeKey handles POST /requests/{uid}/otk.
+func (h *Handler) createRequestOneTimeKey(w http.ResponseWriter, r *http.Request) error {
+	c := caller(r)
+	if err := h.buckets.Take(w, r.Context(), oneTimeKeyBucket, c.Person.String(), httpapi.Transfer); err != nil {
+		return err
+	}
+	uid, err := uidParam[id.Request](r, "uid")
+	if err != nil {
+		return err
+	}
+	k, err := h.service.NewRequestOneTimeKey(r.Context(), c, uid)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, oneTimeKeyFrom(k))
+}
+
 // downloadCookie is the name of the cookie that binds a download with a one-time key to its browser (contract 4.17).
 const downloadCookie = "download"
 

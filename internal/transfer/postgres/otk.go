@@ -13,7 +13,8 @@ import (
 type OneTimeKey struct {
 	KeyHash   []byte
 	Transfer  id.Transfer
-	Object    id.Object // zero: the archive
+	Request   id.Request // instead of a transfer: its archive
+	Object    id.Object  // zero: the archive
 	Delivery  id.Delivery
 	Person    id.Person
 	Session   id.Session
@@ -32,10 +33,10 @@ type Browser struct {
 // InsertOneTimeKey stores a new key.
 func (s *Store) InsertOneTimeKey(ctx context.Context, k OneTimeKey, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store one-time key", `
-		INSERT INTO transfer.one_time_keys (key_hash, transfer, object, delivery, person, session, epoch, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $5::uuid IS NOT NULL THEN $7::bigint END, $8, $9)`,
-		k.KeyHash, k.Transfer, database.Null(k.Object), database.Null(k.Delivery), database.Null(k.Person), database.Null(k.Session),
-		k.Epoch, now, k.ExpiresAt)
+		INSERT INTO transfer.one_time_keys (key_hash, transfer, object, delivery, person, session, epoch, created_at, expires_at, request)
+		VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $5::uuid IS NOT NULL THEN $7::bigint END, $8, $9, $10)`,
+		k.KeyHash, database.Null(k.Transfer), database.Null(k.Object), database.Null(k.Delivery), database.Null(k.Person),
+		database.Null(k.Session), k.Epoch, now, k.ExpiresAt, database.Null(k.Request))
 	return err
 }
 
@@ -43,7 +44,7 @@ func (s *Store) InsertOneTimeKey(ctx context.Context, k OneTimeKey, now time.Tim
 // Errors: transfer.ErrNotFound.
 func (s *Store) OneTimeKey(ctx context.Context, hash []byte) (OneTimeKey, error) {
 	return database.One[OneTimeKey](ctx, s.q, "find one-time key", transfer.ErrNotFound, `
-		SELECT key_hash, transfer, object, delivery, person, session, coalesce(epoch, 0) AS epoch, expires_at,
+		SELECT key_hash, transfer, request, object, delivery, person, session, coalesce(epoch, 0) AS epoch, expires_at,
 			coalesce(started_at, `+zeroTime+`) AS started_at, cookie_hash, coalesce(client, '') AS network
 		FROM transfer.one_time_keys WHERE key_hash = $1`, hash)
 }

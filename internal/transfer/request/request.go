@@ -3,6 +3,7 @@
 package request
 
 import (
+	"io"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -162,4 +163,12 @@ type Summary struct {
 type HandIn struct {
 	Received time.Time // by the clock of Postgres, in whole milliseconds
 	Due      time.Time // zero: none
+}
+
+// Archive is a zip with a folder for each party, opened for reading.
+type Archive struct {
+	Title   string
+	Content io.ReadSeekCloser
+	Size    int64
+	Sum     []byte // changes with the content
 }

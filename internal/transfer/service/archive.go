@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/transfer/request"
 )
 
 // Archive is a zip of objects of a transfer, opened for reading.
@@ -58,6 +59,21 @@ func (s *Service) OpenLinkedArchive(ctx context.Context, auth DownloadAuth, link
 		return Archive{}, err
 	}
 	return s.archive(ctx, auth, c, key, access, only)
+}
+
+// OpenRequestArchive opens the zip of what was handed in for a request of the caller, who closes its Content. It is no download in the
+// counts of transfers.
+// Errors: token.ErrMissing, token.ErrEnded, transfer.ErrOneTimeKey, transfer.ErrNotFound.
+func (s *Service) OpenRequestArchive(ctx context.Context, auth DownloadAuth, uid id.Request) (Download, request.Archive, error) {
+	c, key, err := s.identify(ctx, auth, id.Object{})
+	if err != nil {
+		return Download{}, request.Archive{}, err
+	}
+	if key != nil && key.Request != uid || !c.IsPerson() {
+		return Download{}, request.Archive{}, transfer.ErrOneTimeKey
+	}
+	a, err := s.requests.OpenArchive(ctx, c, uid)
+	return Download{Content: a.Content, start: start{auth: auth, caller: c, key: key}}, a, err
 }
 
 func (s *Service) archive(ctx context.Context, auth DownloadAuth, caller token.Caller, key *postgres.OneTimeKey, access postgres.Access,

@@ -53,6 +53,15 @@ func (s *Service) NewLinkedOneTimeKey(ctx context.Context, caller token.Caller, 
 	return s.newOneTimeKey(ctx, access, postgres.OneTimeKey{Transfer: access.Transfer, Object: o, Delivery: caller.Delivery})
 }
 
+// NewRequestOneTimeKey returns a key for the archive of a request of the caller.
+// Errors: transfer.ErrNotFound.
+func (s *Service) NewRequestOneTimeKey(ctx context.Context, caller token.Caller, uid id.Request) (OneTimeKey, error) {
+	if err := s.requests.CheckOwner(ctx, caller, uid); err != nil {
+		return OneTimeKey{}, err
+	}
+	return s.insertOneTimeKey(ctx, postgres.OneTimeKey{Request: uid, Person: caller.Person, Session: caller.Session, Epoch: caller.Epoch})
+}
+
 func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k postgres.OneTimeKey) (OneTimeKey, error) {
 	if !k.Object.IsZero() {
 		has, err := s.store.HasObject(ctx, access.Reservation, k.Object)
@@ -77,8 +86,11 @@ func (s *Service) newOneTimeKey(ctx context.Context, access postgres.Access, k p
 			return OneTimeKey{}, transfer.ErrDownloadLimit
 		}
 	}
-	key := seal.NewKey()
-	now := s.now()
+	return s.insertOneTimeKey(ctx, k)
+}
+
+func (s *Service) insertOneTimeKey(ctx context.Context, k postgres.OneTimeKey) (OneTimeKey, error) {
+	key, now := seal.NewKey(), s.now()
 	k.KeyHash, k.ExpiresAt = seal.Hash(key), now.Add(oneTimeKeyLifetime)
 	if err := s.store.InsertOneTimeKey(ctx, k, now); err != nil {
 		return OneTimeKey{}, err

@@ -111,6 +111,12 @@ type Requests interface {
 	// LastHandIn returns the transfer that the holder of a party's link has handed in last.
 	// Errors: transfer.ErrNotFound.
 	LastHandIn(ctx context.Context, caller token.Caller, key string) (id.Transfer, error)
+	// CheckOwner asks whether a request is the caller's.
+	// Errors: transfer.ErrNotFound.
+	CheckOwner(ctx context.Context, caller token.Caller, uid id.Request) error
+	// OpenArchive opens the zip of what was handed in. The caller closes its Content.
+	// Errors: transfer.ErrNotFound.
+	OpenArchive(ctx context.Context, caller token.Caller, uid id.Request) (request.Archive, error)
 	// DeletePersonData deletes the requests of a person.
 	DeletePersonData(ctx context.Context, p id.Person) error
 }

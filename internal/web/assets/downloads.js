@@ -33,6 +33,13 @@ export async function downloadAnyway(uid, objectUid) {
   open(`${transfer}/transfers/${uid}/${place([objectUid], body.key)}&anyway=true`);
 }
 
+/** Downloads the archive of a request of the signed-in person. @param {string} uid */
+export async function downloadRequest(uid) {
+  const at = /** @type {const} */ (`${transfer}/requests/${uid}`);
+  const { body } = await own("POST", `${at}/otk`);
+  open(`${at}/archive?otk=${encodeURIComponent(body.key)}`);
+}
+
 /** The public path of a transfer. @param {string} key of the link */
 const linked = (key) => /** @type {const} */ (`${transfer}/public/transfers/${encodeURIComponent(key)}`);
 

@@ -6,7 +6,7 @@ import {
 import { F, N, T, exactly, localTime, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Actions } from "./actions.js";
-import { saveBody } from "./downloads.js";
+import { downloadRequest, saveBody } from "./downloads.js";
 import { People, readPeople } from "./people.js";
 import { Due, Parties, called, count, stepOf } from "./requestparts.js";
 import { usePlace } from "./place.js";
@@ -45,10 +45,11 @@ export function Matrix({ request, onChange, onReload, onGone }) {
     setSaid(N("%d person was reminded.", "%d people were reminded.", body.reminded));
     onReload();
   });
-  const save = useAction(async (/** @type {"archive" | "table"} */ what) => {
-    const { response } = await own("GET", `${at}/${what}`, { accept: what === "table" ? "text/csv" : "application/zip" });
-    await saveBody(response, `${request.title}.${what === "table" ? "csv" : "zip"}`);
+  const save = useAction(async () => {
+    const { response } = await own("GET", `${at}/table`, { accept: "text/csv" });
+    await saveBody(response, `${request.title}.csv`);
   });
+  const all = useAction(() => downloadRequest(request.uid));
   const patch = useAction(async (/** @type {any} */ json) => {
     onChange((await own("PATCH", at, { json })).body);
     announce(T("Saved"));
@@ -66,8 +67,8 @@ export function Matrix({ request, onChange, onReload, onGone }) {
   const commands = [
     ...(open && cold.length ? [{ name: "remind", icon: "mail", busy: remind.busy, run: () => remind.run(),
       label: N("Remind %d person", "Remind %d people", cold.length) }] : []),
-    ...(any ? [{ name: "archive", icon: "download", label: T("Download all"), busy: save.busy, run: () => save.run("archive") }] : []),
-    { name: "table", icon: "table", label: T("Table (CSV)"), busy: save.busy, run: () => save.run("table") },
+    ...(any ? [{ name: "archive", icon: "download", label: T("Download all"), busy: all.busy, run: () => all.run() }] : []),
+    { name: "table", icon: "table", label: T("Table (CSV)"), busy: save.busy, run: () => save.run() },
     ...(open ? [{ name: "ask", icon: "plus", label: T("Ask more people"), form: (/** @type {() => void} */ done) => html`<${More} at=${at}
       onChange=${onChange} done=${done} />` },
     { name: "due", icon: "clock", label: T("Change the due date"), form: (/** @type {() => void} */ done) => html`<${Later} at=${at}
@@ -91,7 +92,7 @@ export function Matrix({ request, onChange, onReload, onGone }) {
         ${N("Check %d document", "Check %d documents", waiting.length)}<//>`}
       <${Actions} commands=${commands} />
     </div>
-    <${Problem} error=${remind.error ?? save.error ?? patch.error ?? remove.error} />
+    <${Problem} error=${remind.error ?? save.error ?? all.error ?? patch.error ?? remove.error} />
     ${asking && html`<${Ask} question=${T("Delete this request? What was handed in stays in your inbox; what was not is deleted.")}
       yes=${T("Delete")} onYes=${() => remove.run()} onClose=${() => setAsking(false)} />`}
     ${said && html`<${Notice} kind="good">${said}<//>`}

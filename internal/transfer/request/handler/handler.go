@@ -51,7 +51,6 @@ func (h *Handler) Routes() []httpapi.Route {
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.getRequest},
 		{Method: "PATCH", Pattern: one, Auth: changes, Handler: h.patchRequest},
 		{Method: "DELETE", Pattern: one, Auth: changes, Handler: h.deleteRequest},
-		{Method: "GET", Pattern: one + "/archive", Auth: reads, Produces: []string{httpapi.AnyType}, Handler: h.getArchive, Download: true},
 		{Method: "GET", Pattern: one + "/table", Auth: reads, Produces: []string{httpapi.TypeCSV}, Handler: h.getTable},
 		{Method: "GET", Pattern: one + "/availability", Auth: reads, Handler: h.getAvailability},
 		{Method: "POST", Pattern: one + "/parties", Auth: changes, Handler: h.addParties, Creates: true},

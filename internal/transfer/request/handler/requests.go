@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/consign-dev/consign/internal/archive"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -277,23 +276,6 @@ func (h *Handler) deleteRequest(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return httpapi.NoContent(w)
-}
-
-// getArchive handles GET /requests/{uid}/archive.
-func (h *Handler) getArchive(w http.ResponseWriter, r *http.Request) error {
-	uid, err := uidParam[id.Request](r, "uid")
-	if err != nil {
-		return err
-	}
-	a, err := h.service.OpenArchive(r.Context(), caller(r), uid)
-	if err != nil {
-		return err
-	}
-	defer a.Content.Close()
-	httpapi.Attachment(w, archive.FileName(a.Title)+".zip", "application/zip")
-	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
-	http.ServeContent(w, r, "", time.Time{}, a.Content)
-	return nil
 }
 
 // getTable handles GET /requests/{uid}/table.

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/request/service"
 )
@@ -98,6 +99,45 @@ func TestRequest(t *testing.T) {
 	if !strings.Contains(table, "Bob Miller,bob@example.org,Identity card,true,accepted,") {
 		t.Errorf("the table is\n%s", table)
 	}
+}
+
+// TestArchiveInBrowser: a browser downloads the archive with a one-time key, goes on after a cut, and gets the same bytes. The key opens
+// one download of one request, for one browser. Eve gets none.
+func TestArchiveInBrowser(t *testing.T) {
+	t.Parallel()
+	s, ann := newOffice(t)
+	made := ann.ask(map[string]any{"title": "Statement: 2026"}, "bob@example.org")
+	bob := ann.partyOf(made, "0").open()
+	bob.send(0, "lease.pdf", "the lease of Bob")
+	bob.handIn(true).Want(http.StatusOK)
+	one, other := ann.base+"/"+made.String("uid"), ann.base+"/"+ann.ask(map[string]any{}, "carol@example.org").String("uid")
+	eve := s.SignUp("eve@example.com")
+	eve.Post(one+"/otk", nil).WantError(transfer.ErrNotFound)
+	s.Stranger().Post(one+"/otk", nil).WantError(token.ErrMissing)
+	s.Stranger().Get(one + "/archive").WantError(token.ErrMissing)
+
+	pass := "/archive?otk=" + ann.Post(one+"/otk", nil).Want(http.StatusOK).String("key")
+	s.Stranger().Get(other + pass).WantError(transfer.ErrOneTimeKey)
+	whole := s.Stranger().Get(one + pass).Want(http.StatusOK)
+	archived(t, whole.Body, map[string]string{"Bob Miller/Miller - Identity card.pdf": "the lease of Bob"})
+	if got := whole.Header.Get("Content-Disposition"); !strings.Contains(got, "Statement: 2026.zip") {
+		t.Errorf("the archive is called %s", got)
+	}
+	s.Stranger().Get(one + pass).WantError(transfer.ErrOneTimeKey)
+	s.Clock.Advance(time.Minute)
+	rest := s.Stranger().With("Cookie", strings.Split(whole.Header.Get("Set-Cookie"), ";")[0]).With("Range", "bytes=10-").
+		With("If-Range", whole.Header.Get("ETag")).Get(one + pass).Want(http.StatusPartialContent)
+	if !bytes.Equal(rest.Body, whole.Body[10:]) {
+		t.Error("the rest has other bytes")
+	}
+	bob.open().send(1, "letter.pdf", "a letter")
+	bob.handIn(true).Want(http.StatusOK)
+	if later := ann.Get(one + "/archive").Want(http.StatusOK); later.Header.Get("ETag") == whole.Header.Get("ETag") {
+		t.Error("the archive has other bytes and the same ETag")
+	}
+	pass = "/archive?otk=" + ann.Post(one+"/otk", nil).Want(http.StatusOK).String("key")
+	ann.As(ann.ID).Post(s.Identity+"/auth/logout", nil).Want(http.StatusNoContent)
+	poll.Until(t, "the key is refused", func() bool { return s.Stranger().Get(one+pass).Status == http.StatusUnauthorized })
 }
 
 // archived checks the files of a zip.

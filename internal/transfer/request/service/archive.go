@@ -5,6 +5,8 @@ package service
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"hash/crc32"
 	"io"
 	"path"
@@ -18,27 +20,19 @@ import (
 	"github.com/consign-dev/consign/internal/transfer/request/postgres"
 )
 
-// Archive is a zip with a folder for each party.
-type Archive struct {
-	Title   string
-	Content io.ReadSeekCloser
-	Size    int64
-}
-
 // withheldName is the file of an archive that lists what the gate of inspections does not give.
 const withheldName = "WITHHELD.txt"
 
 // OpenArchive opens the zip of the files that were handed in, of each item those of the last time. Files that the inspection withholds, and
-// damaged ones, are listed in it. The caller closes it.
-// Errors: transfer.ErrNotFound.
-func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.Request) (Archive, error) {
+// damaged ones, are listed in it. It implements transfer/service.Requests.
+func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.Request) (request.Archive, error) {
 	d, err := s.Request(ctx, caller, uid)
 	if err != nil {
-		return Archive{}, err
+		return request.Archive{}, err
 	}
 	stored, err := s.Store.StoredFiles(ctx, uid)
 	if err != nil {
-		return Archive{}, err
+		return request.Archive{}, err
 	}
 	given, withheld := []postgres.Stored{}, []string{}
 	var names []string
@@ -63,7 +57,14 @@ func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.R
 		}
 		files = append(files, archive.File{Name: name, Size: given[i].Held, CRC32: given[i].CRC32})
 	}
-	zip := archive.New(files, s.Now())
+	sum := sha256.New() // a later hand-in or check makes other bytes
+	for i, f := range files {
+		fmt.Fprintf(sum, "%q %d %d ", f.Name, f.Size, f.CRC32)
+		if i < len(given) {
+			_, _ = sum.Write(given[i].SHA256)
+		}
+	}
+	zip := archive.New(files, d.CreatedAt)
 	content := zip.Open(func(i int) (io.ReadSeekCloser, error) {
 		if i == len(given) {
 			return noted{bytes.NewReader(note)}, nil
@@ -72,7 +73,7 @@ func (s *Service) OpenArchive(ctx context.Context, caller token.Caller, uid id.R
 		return s.Content.Open(ctx, transfer.Object{UID: f.Object, Content: f.Content, IntendedSize: f.Held, Held: f.Held,
 			SHA256: f.SHA256, Segmented: f.Segmented, Scan: f.Scan}, f.Gate)
 	})
-	return Archive{Title: d.Title, Content: content, Size: zip.Size()}, nil
+	return request.Archive{Title: d.Title, Content: content, Size: zip.Size(), Sum: sum.Sum(nil)}, nil
 }
 
 // noted is a text in an archive.

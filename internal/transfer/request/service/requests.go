@@ -136,6 +136,15 @@ func (s *Service) Request(ctx context.Context, caller token.Caller, uid id.Reque
 	return s.detail(ctx, r, owner.Host)
 }
 
+// CheckOwner implements transfer/service.Requests.
+func (s *Service) CheckOwner(ctx context.Context, caller token.Caller, uid id.Request) error {
+	if _, err := s.owner(ctx, caller); err != nil {
+		return err
+	}
+	_, err := s.Store.Request(ctx, caller.Person, uid)
+	return err
+}
+
 // detail reads what belongs to a request, in four statements.
 func (s *Service) detail(ctx context.Context, r request.Request, host string) (Detail, error) {
 	d := Detail{Request: r}
