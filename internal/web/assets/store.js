@@ -120,6 +120,8 @@ export const removeReceipts = (kept) => inTab((tab) => {
 const claims = "consign.claim."; // names in sessionStorage, by the name of a record
 /** Keeps the address of a person without an account, which opens the own record after a reload. @param {Key} key @param {string} address */
 export const writeClaim = ([, name], address) => inTab((tab) => tab.setItem(claims + name, address));
+/** Removes it. @param {Key} key */
+export const removeClaim = ([, name]) => inTab((tab) => tab.removeItem(claims + name));
 /** Returns it, only after a reload: another visit in this tab may be another person's. @param {Key} key @returns {string | undefined} */
 export const readClaim = ([, name]) => (reloaded() ? inTab((tab) => tab.getItem(claims + name)) ?? "" : undefined);
 

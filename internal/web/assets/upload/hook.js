@@ -6,7 +6,7 @@ import { N, T } from "../i18n.js";
 import { Failure, call, transfer } from "../api.js";
 import { account, now } from "../session.js";
 import {
-  lockRecord, readClaim, readReceipt, readRecord, removeReceipt, removeRecord, writeClaim, writeReceipt, writeRecord,
+  lockRecord, readClaim, readReceipt, readRecord, removeClaim, removeReceipt, removeRecord, writeClaim, writeReceipt, writeRecord,
 } from "../store.js";
 import { reopen } from "../files.js";
 
@@ -106,9 +106,10 @@ async function store(state) {
   if (!key[0]) {
     const { seal } = await import("./seal.js");
     Object.assign(made, { form: {}, sealed: await seal(form) });
-    if (made.sealed) writeClaim(key, form.anonEmail);
   }
-  if (state.upload === upload && mayStore(state)) await writeRecord(key, made);
+  if (state.upload !== upload || !mayStore(state)) return;
+  if (made.sealed) writeClaim(key, form.anonEmail);
+  await writeRecord(key, made);
 }
 
 /** Asks whose upload an earlier visit has left. A reload of the tab need not ask. @param {Context} context @param {any} found the record */
@@ -209,6 +210,7 @@ async function discard({ state, changed, setPhase, setProblem, setReceipt }) {
   for (const item of upload?.items ?? []) item.request?.abort();
   if (ended) call("DELETE", `${transfer}/reservations/${ended.uid}`, { token: ended.token }).catch(() => {});
   removeReceipt(state.key);
+  removeClaim(state.key);
   await removeRecord(state.key);
   setPhase("ready");
   setReceipt(null);
@@ -228,6 +230,7 @@ async function deliver({ state, find, setReceipt }, metadata) {
     reservation: { uid: upload.uid, token: upload.token } };
   state.upload = null;
   if (isOwner(state) && state.keeps) writeReceipt(state.key, kept);
+  removeClaim(state.key);
   if (state.keep) await removeRecord(state.key);
   setReceipt(kept);
   document.getElementById("main")?.focus();
