@@ -61,6 +61,7 @@ test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 $(GO) test -race -
 test-encrypted: suite = CONSIGN_TEST_STORAGE_ENCRYPTION=on $(GO) test -timeout 40m ./internal/app ./internal/transfer/...
 test-crash:     suite = $(campaign) 90m -run '^TestCrash(Parts|Concatenation|Inspections)?$$' ./test/campaign
 test-memory:    suite = $(campaign) 60m -run '^TestMemory$$' ./test/campaign
+test-restarts:  suite = $(call needs,caddy,caddy) $(call needs,nginx,nginx-light) $(call needs,openssl,openssl) $(campaign) 20m -run '^TestRestartByDocuments$$' ./test/campaign
 test-faults:    suite = $(campaign) 90m -run '$(or $(RUN),^TestFaults)' ./test/campaign
 test-inbox:     suite = $(GO) test -tags million -count=1 -v -timeout 30m -run '^TestInboxOfAMillion$$' ./internal/transfer/service
 test-timing:    suite = $(GO) test -tags timing -count=1 -v -run EqualCost ./internal/identity/handler
@@ -69,7 +70,7 @@ test-systemd:   suite = $(GO) test -tags systemd -count=1 -run '^TestParseEnvFil
 test-alerts:    suite = $(call needs,promtool,prometheus) promtool check rules deploy/prometheus/alerts.yaml && promtool test rules test/alerts.yaml
 test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
 test-growth:    suite = $(GO) run -tags growth ./test/growth
-suites := test-race test-encrypted test-crash test-memory test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-redis test-growth
+suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-redis test-growth
 .PHONY: $(suites)
 $(suites): build postgres
 	@$(suite) $(ARGS)

@@ -56,6 +56,7 @@ function Mails({ list }) {
     <${Listed} of=${list} />${dialog}`;
 }
 
+/** What is said of mails that are not sent again. */
 const lost = (/** @type {number} */ n) =>
   N("%d is not: its link was erased, or its subject has ended.", "%d are not: their links were erased, or their subject has ended.", n);
 
