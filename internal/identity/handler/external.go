@@ -13,9 +13,10 @@ import (
 )
 
 // external returns the client of an external login. A new person gets the browser's locale.
-func (h *Handler) external(r *http.Request) service.External {
+func (h *Handler) external(w http.ResponseWriter, r *http.Request) service.External {
 	return service.External{
 		Client: httpapi.Client(r.Context()), Locale: h.catalog.Match(r.Header.Get("Accept-Language")), Devices: h.devicesOf(r),
+		Mailing: func(address string, work func() error) error { return h.verifying(w, r, address, work) },
 	}
 }
 
@@ -31,7 +32,7 @@ func (h *Handler) logInImplicit(w http.ResponseWriter, r *http.Request) error {
 	}
 	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
-		signedIn, err = h.service.LoginImplicit(r.Context(), h.external(r), in.Token)
+		signedIn, err = h.service.LoginImplicit(r.Context(), h.external(w, r), in.Token)
 		return err
 	})
 	if err != nil {
@@ -59,7 +60,7 @@ func (h *Handler) logInCode(w http.ResponseWriter, r *http.Request) error {
 	}
 	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
-		signedIn, err = h.service.LoginCode(r.Context(), h.external(r), in.domain())
+		signedIn, err = h.service.LoginCode(r.Context(), h.external(w, r), in.domain())
 		return err
 	})
 	if err != nil {

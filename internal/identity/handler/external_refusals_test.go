@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -189,4 +190,47 @@ func TestAttackForeignDomain(t *testing.T) {
 		t.Errorf("%s", got.Body)
 	}
 	w.implicit(w.token("ceo@rival.example", map[string]any{"sub": "another"})).WantError(identity.ErrExternalAddressInUse)
+}
+
+// TestAttackForeignAddressMails: a first login with somebody else's address takes a token of the bucket for mails to it, as a sign-up does.
+func TestAttackForeignAddressMails(t *testing.T) {
+	t.Parallel()
+	w := newFederatedOrganization(t)
+	const victim = "victim@rival.example"
+	everybody := []*testkit.Person{w.SignUp("mallory@example.org"), w.SignUp("eve@example.org"), w.SignUp("trudy@example.org")}
+	for i := range 19 {
+		p := everybody[i%len(everybody)]
+		p.Post(w.Identity+"/profile/emails", map[string]any{"address": victim}).Want(http.StatusCreated)
+		p.Delete(w.Identity + "/profile/emails/" + victim).Want(http.StatusNoContent)
+	}
+	first := w.token(victim, nil)
+	w.implicit(first).Want(http.StatusOK) // the last one
+	if _, err := w.App.DB.Pool.Exec(t.Context(), `DELETE FROM identity.persons WHERE federated_subject IS NOT NULL`); err != nil {
+		t.Fatal(err)
+	}
+	w.implicit(w.token(victim, map[string]any{"sub": "another"})).WantError(fault.ErrOverloaded)
+	w.implicit(w.token("victim@example.com", nil)).Want(http.StatusOK) // our domain: no mail
+	w.Mail.Wait(t, victim, "/confirm/", 20)
+}
+
+// TestAttackFloorByProvider: below the lower floor a first login makes no account. Who has one signs in.
+func TestAttackFloorByProvider(t *testing.T) {
+	t.Parallel()
+	var low atomic.Bool
+	a := newFederatedServer(t, testkit.Space(func(string) (int64, int64, error) {
+		if low.Load() {
+			return 1 << 29, 100 << 30, nil
+		}
+		return 50 << 30, 100 << 30, nil
+	}))
+	a.login("ann@example.com", nil)
+	a.SignUp("sam@example.com")
+	low.Store(true)
+	a.implicit(a.token("eva@example.com", nil)).WantError(fault.ErrUnavailable)
+	if page := a.register("/").postElsewhere("eva@example.com", ""); !strings.HasSuffix(page.location, "?error=temporarily_unavailable") {
+		t.Errorf("the form post leads to %s", page.location)
+	}
+	a.login("ann@example.com", nil)
+	low.Store(false)
+	a.login("eva@example.com", nil)
 }

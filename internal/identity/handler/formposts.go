@@ -85,7 +85,7 @@ func (h *Handler) storeFormPost(w http.ResponseWriter, r *http.Request) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	posted, err := h.service.StoreExternal(r.Context(), h.external(r), in)
+	posted, err := h.service.StoreExternal(r.Context(), h.external(w, r), in)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (h *Handler) confirmation(r *http.Request) (cookie string, err error) {
 func (h *Handler) claimState(w http.ResponseWriter, r *http.Request) error {
 	var signedIn session.SignedIn
 	err := h.guess(w, r, func() (err error) {
-		signedIn, err = h.service.ClaimExternal(r.Context(), h.external(r), caller(r).State)
+		signedIn, err = h.service.ClaimExternal(r.Context(), h.external(w, r), caller(r).State)
 		return err
 	})
 	if err != nil {

@@ -34,6 +34,7 @@ type External struct {
 	Client  token.Client
 	Locale  string // locale of a new person
 	Devices []identity.Device
+	Mailing func(address string, work func() error) error // does work that mails a verification, within the bounds of such mails
 }
 
 // LoginImplicit takes an ID token that a client got from a provider. Each token is accepted once, at most
@@ -80,7 +81,7 @@ func (s *Service) LoginCode(ctx context.Context, from External, in Code) (sessio
 // was accepted before.
 func (s *Service) loginExternal(ctx context.Context, from External, ext oidc.Identity, once bool) (session.SignedIn, error) {
 	var begun session.Begun
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
+	err := s.inFederation(ctx, from, ext, func(tx *postgres.Store) error {
 		if once {
 			if err := acceptOnce(ctx, tx, ext); err != nil {
 				return err

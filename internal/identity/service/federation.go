@@ -17,6 +17,29 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
+// inFederation runs the transaction of a login, in which federate is called. A first login makes a person, so it needs what a sign-up
+// needs: room, and for an address that the provider has not verified a token for our mail. These are asked before the transaction.
+// Errors: fault.ErrUnavailable, fault.ErrRateLimited.
+func (s *Service) inFederation(ctx context.Context, from External, ext oidc.Identity, login func(tx *postgres.Store) error) error {
+	run := func() error { return s.store.InTx(ctx, login) }
+	_, err := s.store.FederatedPerson(ctx, ext.Issuer, ext.Subject)
+	switch {
+	case err == nil:
+		return run()
+	case !errors.Is(err, identity.ErrPersonNotFound):
+		return err
+	}
+	if s.room != nil {
+		if err := s.room(); err != nil {
+			return err
+		}
+	}
+	if ext.EmailVerified {
+		return run()
+	}
+	return from.Mailing(ext.Email, run)
+}
+
 // federate returns the person of an external identity. The first login creates the person with the address that the
 // provider has verified; others who hold that address unverified lose it. If the provider's client belongs to an
 // organization, the person joins it unless the person is a member of another one. Logins of the same identity run one

@@ -107,7 +107,7 @@ func (s *Service) StoreExternal(ctx context.Context, from External, in FormPost)
 	if err != nil {
 		err = s.externalError(ctx, err)
 	} else {
-		err = s.store.InTx(ctx, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, ext, login, &posted) })
+		err = s.inFederation(ctx, from, ext, func(tx *postgres.Store) error { return s.storeExternal(ctx, tx, from, in, ext, login, &posted) })
 	}
 	for _, w := range errorWords {
 		if errors.Is(err, w.err) {
@@ -181,6 +181,8 @@ var errorWords = []struct {
 	{identity.ErrExternalAddressInUse, "email_in_use"},
 	{identity.ErrExternalMember, "user_limit_reached"},
 	{identity.ErrExternalUnreachable, "temporarily_unavailable"},
+	{fault.ErrUnavailable, "temporarily_unavailable"},
+	{fault.ErrRateLimited, "temporarily_unavailable"},
 }
 
 // refused returns the redirect of a login that failed: the registered URL with the query parameter error.

@@ -121,6 +121,7 @@ type Options struct {
 	Documents   *pdf.Renderer
 	Hooks       IdentityHooks // nil: none
 	Webhooks    Webhooks      // nil: none
+	Room        func() error  // an error when the volume has no room for new people; nil: it has always
 	Settings    Settings
 	Now         func() time.Time
 	Log         *slog.Logger
@@ -149,6 +150,7 @@ type Service struct {
 	related      *microcache.Cache[id.Organization, []string] // origins that may use an organization's passkeys
 	hooks        IdentityHooks                                // may be nil
 	webhooks     Webhooks                                     // may be nil
+	room         func() error                                 // may be nil
 	settings     Settings
 	now          func() time.Time
 	log          *slog.Logger
@@ -171,7 +173,7 @@ func New(o Options) *Service {
 		sealer: o.Sealer, secrets: o.Sealer.Box("totp"), challenges: o.Sealer.Box("passkey challenge"), hasher: o.Hasher, external: o.External,
 		imaging: o.Imaging, lookupTXT: o.LookupTXT,
 		agreements: o.Agreements, documents: o.Documents,
-		hooks: o.Hooks, webhooks: o.Webhooks, settings: o.Settings, now: o.Now, log: o.Log,
+		hooks: o.Hooks, webhooks: o.Webhooks, room: o.Room, settings: o.Settings, now: o.Now, log: o.Log,
 		environments: microcache.New[id.Organization, Environment](nil), related: microcache.New[id.Organization, []string](nil),
 	}
 	if s.external == nil {
