@@ -37,6 +37,7 @@ const (
 type Message struct {
 	To          string // a bare address
 	ToName      string // may be empty
+	Proved      bool   // the address is the addressee's: see stated
 	Locale      string // of the addressee; unsupported: i18n.Default
 	TimeZone    string // of the addressee, IANA name; unknown: UTC
 	ReplyTo     string // address of the person who caused the mail; empty: no Reply-To

@@ -84,6 +84,7 @@ func (m *Mailer) QueueAll(ctx context.Context, tx database.Tx, msgs []Message) (
 		send  = make([]river.JobArgs, len(msgs))
 	)
 	for i, msg := range msgs {
+		msg = msg.withoutNames()
 		if err := msg.check(); err != nil {
 			return nil, fmt.Errorf("queue mail: %w", err)
 		}

@@ -81,7 +81,7 @@ const (
 	// may be no mail about further deliveries of the day), [inbox] (address of the page, of people with an account); secret link. Subject,
 	// message, answers, files and figures are left out unless protection is none.
 	TransferDelivered = "transfer-delivered"
-	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's name or address), at,
+	// UploadConfirmation confirms to an uploader what a mailbox received: mailbox (the owner's address, or name), at,
 	// [answers] ([]Answer), [files] ([]File, MaxFiles of them at most), fileCount, totalBytes, [attach: carries the signed receipt],
 	// [verify] (address of the page that checks it); [secret link] to the receipt. Without files it contains no text of the uploader,
 	// whose address was not checked, and its link checks it. It has no subject or message (contract 4.10).

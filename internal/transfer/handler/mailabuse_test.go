@@ -150,10 +150,12 @@ func TestAttackManyRecipients(t *testing.T) {
 	ann.Post(s.Transfer+"/reservations", object{"recipients": recipients("ten", 10)}).WantError(transfer.ErrTooManyRecipients)
 }
 
-// TestAttackConfirmationAsPostcard: an upload in the name of a third party mails that party nothing that the uploader wrote.
+// TestAttackConfirmationAsPostcard: an upload in the name of a third party mails that party nothing that the
+// uploader or the mailbox's owner wrote.
 func TestAttackConfirmationAsPostcard(t *testing.T) {
 	t.Parallel()
-	s, _ := newMailbox(t)
+	s, ann := newMailbox(t)
+	ann.Put(s.Identity+"/profile", object{"name": "Offer0 at https://evil.example"}).Want(http.StatusOK)
 	victim := "victim@example.org"
 	made := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
 		object{"anonSender": "Offer1", "anonEmail": victim, "subject": "Offer2", "message": "Offer3"}).Want(http.StatusCreated)
@@ -163,7 +165,7 @@ func TestAttackConfirmationAsPostcard(t *testing.T) {
 	d.Post(d.path+"/objects", object{"clientId": "Offer6", "name": "Offer7.html", "intendedSize": 5}).Want(http.StatusCreated)
 	d.Put(d.path+"/objects/Offer6/content", []byte("Offer")).Want(http.StatusOK)
 	d.confirm()
-	m := s.Mail.Wait(t, victim, "Ann", 1)
+	m := s.Mail.Wait(t, victim, "received your files", 1)
 	all := m.Subject + m.Text + m.HTML + fmt.Sprint(m.Header)
 	if strings.Contains(all, "Offer") || !strings.Contains(m.Text, "1 file, 5") {
 		t.Errorf("the victim reads: %s", all)

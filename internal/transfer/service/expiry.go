@@ -3,7 +3,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -121,12 +120,12 @@ func (s *Service) RemindUnfinished(ctx context.Context) error {
 	})
 }
 
-// unfinishedMail has no word of the stranger: it may go to a third party. Its link opens the mailbox's page, not the upload.
+// unfinishedMail has no word of anybody: it may go to a third party. Its link opens the mailbox's page, not the upload.
 func (s *Service) unfinishedMail(u postgres.Unfinished) mail.Message {
 	return mail.Message{
-		To: u.Email, Locale: u.Locale, TimeZone: u.TimeZone, ReplyTo: u.MailboxEmail, ReplyToName: u.Mailbox, Template: mail.UploadUnfinished,
+		To: u.Email, Locale: u.Locale, TimeZone: u.TimeZone, ReplyTo: u.MailboxEmail, Template: mail.UploadUnfinished,
 		Data: map[string]any{
-			"mailbox": cmp.Or(u.Mailbox, u.MailboxEmail), "fileCount": u.Files, "totalBytes": u.Bytes, "expiresAt": u.ExpiresAt,
+			"mailbox": u.MailboxEmail, "fileCount": u.Files, "totalBytes": u.Bytes, "expiresAt": u.ExpiresAt,
 			"link": s.hosts.URL(u.Host, "/m/"+u.MailboxKey+"#unfinished"),
 		},
 		GiveUpAt: u.ExpiresAt,

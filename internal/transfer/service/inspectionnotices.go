@@ -66,7 +66,7 @@ func (s *Service) mailInfected(ctx context.Context, tx *postgres.Store, t postgr
 	s.linkInbox(data, owner.Host)
 	m := mail.Message{
 		Host: owner.Host, To: owner.Email, ToName: owner.Name, Locale: owner.Locale, TimeZone: owner.TimeZone,
-		Template: mail.TransferInfected, Data: data, Reference: transferReference + t.UID.String(),
+		Template: mail.TransferInfected, Data: data, Reference: transferReference + t.UID.String(), Proved: true,
 	}
 	if owner.Email != "" {
 		if _, err := s.mailer.Queue(ctx, tx.Tx(), m); err != nil {
@@ -82,7 +82,7 @@ func (s *Service) mailInfected(ctx context.Context, tx *postgres.Store, t postgr
 	}
 	_, err = s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 		Host: owner.Host, To: t.Sender.Email, Locale: t.SenderLocale, TimeZone: owner.TimeZone, Template: mail.TransferInfected,
-		Data:      map[string]any{"mailbox": mailboxName(transfer.Recipient{Name: owner.Name, Email: owner.Email}), "at": s.now()},
+		Data:      map[string]any{"mailbox": owner.Email, "at": s.now()},
 		Reference: transferReference + t.UID.String(),
 	})
 	return err

@@ -86,12 +86,12 @@ func (s *Service) mailUploadConfirmation(ctx context.Context, tx *postgres.Store
 	owner := r.Recipients[0]
 	m := mail.Message{
 		Host: r.Facts.Host, To: t.Sender.Email, Locale: r.Locale, TimeZone: r.Facts.TimeZone, ReplyTo: owner.Email, ReplyToName: owner.Name,
-		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": mailboxName(owner), "at": t.CreatedAt, "fileCount": t.ObjectCount,
+		Template: mail.UploadConfirmation, Data: map[string]any{"mailbox": owner.Email, "at": t.CreatedAt, "fileCount": t.ObjectCount,
 			"totalBytes": t.TotalBytes},
 		Reference: transferReference + t.UID.String(),
 	}
-	if t.Sender.Verified || !r.Party.IsZero() { // else the mail may go to a third party: it has no word of the uploader
-		m.ToName = t.Sender.Name
+	if t.Sender.Verified || !r.Party.IsZero() { // else the mail may go to a third party: it has no word of anybody
+		m.Proved, m.ToName, m.Data["mailbox"] = true, t.Sender.Name, mailboxName(owner)
 		m.Data["files"], m.Data["answers"] = mailFiles(t.first, mail.MaxFiles), mailAnswers(t.Answers)
 		m.Data["attach"], m.Data["verify"] = true, s.hosts.URL(r.Facts.Host, "/verify")
 	}
