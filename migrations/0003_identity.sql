@@ -127,6 +127,9 @@ CREATE TABLE identity.persons (
     upload_volume_bytes bigint,      -- monthly; null: the server's default
     -- When the person made organizations, the last three: what somebody makes, uses and deletes again is bounded by this.
     organizations_made  timestamptz[] NOT NULL DEFAULT '{}',
+    suspended_at        timestamptz,
+    -- What running downloads and uploads of the person watch: the next suspension publishes its end, and writes another one (contract 9.4).
+    next_suspension     uuid        NOT NULL DEFAULT gen_random_uuid(),
     deleted_at          timestamptz,
     CONSTRAINT persons_pkey PRIMARY KEY (uid),
     CONSTRAINT persons_federated_key UNIQUE (federated_issuer, federated_subject),
@@ -135,6 +138,7 @@ CREATE TABLE identity.persons (
     CONSTRAINT persons_upload_volume_not_negative CHECK (upload_volume_bytes >= 0),
     CONSTRAINT persons_deleted_bare CHECK (deleted_at IS NULL OR (name IS NULL AND federated_issuer IS NULL))
 );
+CREATE INDEX persons_suspended ON identity.persons (uid) WHERE suspended_at IS NOT NULL;
 CREATE INDEX persons_deleted_at_idx ON identity.persons (deleted_at) WHERE deleted_at IS NOT NULL;
 -- Operators list by name.
 CREATE INDEX persons_by_prefix ON identity.persons (lower(name) COLLATE "C", uid) WHERE deleted_at IS NULL AND name IS NOT NULL;
@@ -243,7 +247,7 @@ LEFT JOIN identity.organizations f ON f.free
 LEFT JOIN identity.hosts fh ON fh.organization = f.uid AND fh.active
 WHERE p.deleted_at IS NULL;
 
--- What a token says of a person.
+-- What a token says of a person. Every statement that makes or reads a session or an API token joins it, so a suspended person has none.
 CREATE VIEW identity.claims AS
 SELECT p.uid                           AS person,
        p.locale,
@@ -258,7 +262,7 @@ FROM identity.persons p
 LEFT JOIN identity.addresses a ON a.person = p.uid AND a.is_primary
 LEFT JOIN identity.memberships m ON m.person = p.uid
 LEFT JOIN identity.organizations o ON o.uid = m.organization
-WHERE p.deleted_at IS NULL;
+WHERE p.deleted_at IS NULL AND p.suspended_at IS NULL;
 
 -- What other domains may know. The views are so written that a statement which joins them stays within what the planner reorders
 -- (join_collapse_limit, 8 relations): otherwise a mailbox that is looked up by its vanity link reads every person there is. What belongs
@@ -281,10 +285,14 @@ SELECT p.uid                                                                    
        p.upload_volume_bytes,
        coalesce((SELECT o.personal FROM identity.organizations o WHERE o.uid = m.organization), true)         AS personal,
        p.epoch,
-       p.created_at
+       p.created_at,
+       p.suspended_at IS NOT NULL                                                                             AS suspended
 FROM identity.persons p
 LEFT JOIN identity.memberships m ON m.person = p.uid
 WHERE p.deleted_at IS NULL;
+
+CREATE VIEW directory.suspensions AS
+SELECT uid AS person, suspended_at IS NOT NULL AS suspended, next_suspension FROM identity.persons;
 
 CREATE VIEW directory.addresses AS
 SELECT person, address, verified_at IS NOT NULL AS verified, is_primary

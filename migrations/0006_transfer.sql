@@ -40,11 +40,19 @@ CREATE TABLE transfer.mailboxes (
     inspection       text,
     max_files        integer,
     max_file_size_mb bigint,
+    next_suspension  uuid        NOT NULL DEFAULT gen_random_uuid(), -- as of identity.persons
     created_at       timestamptz NOT NULL,
     updated_at       timestamptz NOT NULL,
     CONSTRAINT mailboxes_pkey PRIMARY KEY (person),
     CONSTRAINT mailboxes_limits_positive CHECK (max_files > 0 AND max_file_size_mb > 0),
     CONSTRAINT mailboxes_inspection CHECK (inspection IN ('hold', 'mark', 'off'))
+);
+
+-- Mailboxes that take nothing (contract 9.8). There is no foreign key: a mailbox that its owner deletes and makes again stays suspended.
+CREATE TABLE transfer.mailbox_suspensions (
+    mailbox      uuid        NOT NULL,
+    suspended_at timestamptz NOT NULL,
+    CONSTRAINT mailbox_suspensions_pkey PRIMARY KEY (mailbox)
 );
 
 -- The picture behind the page of a mailbox, a JPEG file.

@@ -225,6 +225,7 @@ const (
 // Defines values for UnavailableReason.
 const (
 	Absent          UnavailableReason = "absent"
+	NotAvailable    UnavailableReason = "notAvailable"
 	RoleMissing     UnavailableReason = "roleMissing"
 	ServiceDisabled UnavailableReason = "serviceDisabled"
 	Storage         UnavailableReason = "storage"
@@ -946,7 +947,7 @@ type Mailbox struct {
 	UISchema *UISchema `json:"uiSchema,omitempty"`
 	UID      UID       `json:"uid"`
 
-	// UnavailableReason Why a mailbox is not available. `serviceDisabled`: the service is off for the owner's organization (403033).
+	// UnavailableReason Why a mailbox is not available. `notAvailable`: it or its owner is suspended (403033). `serviceDisabled`: the service is off for the owner's organization (403033).
 	// `roleMissing`: the owner lacks a role for the service (403033). `absent`: the owner is absent (403030).
 	// `volume`: a monthly volume is used up (403031, 403032). `storage`: the storage volume is used up (403034).
 	UnavailableReason *UnavailableReason `json:"unavailableReason,omitempty"`
@@ -1263,7 +1264,7 @@ type OwnMailbox struct {
 	UISchema *UISchema `json:"uiSchema,omitempty"`
 	UID      UID       `json:"uid"`
 
-	// UnavailableReason Why a mailbox is not available. `serviceDisabled`: the service is off for the owner's organization (403033).
+	// UnavailableReason Why a mailbox is not available. `notAvailable`: it or its owner is suspended (403033). `serviceDisabled`: the service is off for the owner's organization (403033).
 	// `roleMissing`: the owner lacks a role for the service (403033). `absent`: the owner is absent (403030).
 	// `volume`: a monthly volume is used up (403031, 403032). `storage`: the storage volume is used up (403034).
 	UnavailableReason *UnavailableReason `json:"unavailableReason,omitempty"`
@@ -1807,7 +1808,7 @@ type UISchema_AdditionalProperties struct {
 	union json.RawMessage
 }
 
-// UnavailableReason Why a mailbox is not available. `serviceDisabled`: the service is off for the owner's organization (403033).
+// UnavailableReason Why a mailbox is not available. `notAvailable`: it or its owner is suspended (403033). `serviceDisabled`: the service is off for the owner's organization (403033).
 // `roleMissing`: the owner lacks a role for the service (403033). `absent`: the owner is absent (403030).
 // `volume`: a monthly volume is used up (403031, 403032). `storage`: the storage volume is used up (403034).
 type UnavailableReason string

@@ -9,9 +9,9 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
-// mailbox creates or shows the mailbox of a person.
+// mailbox creates, shows, suspends or reactivates the mailbox of a person.
 func mailbox(ctx context.Context, env environment, args []string) error {
-	verb, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}})
+	verb, rest, err := action("mailbox", args, map[string][2]int{"create": {1, 2}, "show": {1, 1}, "suspend": {1, 1}, "reactivate": {1, 1}})
 	if err != nil {
 		return err
 	}
@@ -20,6 +20,12 @@ func mailbox(ctx context.Context, env environment, args []string) error {
 		p, err := a.Identity.ShowPerson(ctx, reference)
 		if err != nil {
 			return err
+		}
+		switch verb {
+		case "suspend":
+			return a.Transfer.SuspendMailbox(ctx, env.actor(), p.UID)
+		case "reactivate":
+			return a.Transfer.ReactivateMailbox(ctx, env.actor(), p.UID)
 		}
 		m, err := a.Transfer.PersonMailbox(ctx, p.UID)
 		if verb == "create" {
@@ -38,6 +44,7 @@ func mailbox(ctx context.Context, env environment, args []string) error {
 			row("email", m.Address())
 			row("secure", m.Secure)
 			row("absent", m.Absent)
+			row("suspended", m.Suspended)
 			row("volume exceeded", m.Owner.VolumeExceeded())
 		})
 	})

@@ -83,11 +83,13 @@ func commands() []command {
 		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
 		{"config", "print the effective settings, secrets masked; --template prints an environment file with every setting commented",
 			[]string{"[--template]"}, printConfig},
-		{"person", "create, show, verify, limit, export and delete people, end their sessions, reset second factors" + personHelp, []string{
-			"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON",
-			"limits PERSON uploadVolumeGb=N|default",
-			"verify PERSON", "end-sessions PERSON", "reset-factors PERSON", "export PERSON", "delete PERSON",
-		}, person},
+		{"person", "create, show, verify, limit, suspend, export and delete people, end their sessions, reset second factors" + personHelp,
+			[]string{
+				"create [--name NAME] [--locale LOCALE] [--time-zone ZONE] [--unverified] ADDRESS", "show PERSON",
+				"limits PERSON uploadVolumeGb=N|default",
+				"verify PERSON", "end-sessions PERSON", "suspend PERSON", "reactivate PERSON", "reset-factors PERSON", "export PERSON",
+				"delete PERSON",
+			}, person},
 		{"admin", "list and change the operators, who may use the console at /admin" + personHelp,
 			[]string{"add PERSON", "remove PERSON", "list"}, adminCommand},
 		{"org", "create, show and change organizations, their plans and members" + orgHelp + personHelp, []string{
@@ -97,7 +99,9 @@ func commands() []command {
 		}, organization},
 		{"invitation", "create an invitation for everybody who has its key; administrators of the organization invite by address" + orgHelp,
 			[]string{"create --shared [--roles A,B] [ORG]"}, invitation},
-		{"mailbox", "create and show the mailbox of a person" + personHelp, []string{"create PERSON [VANITY-LINK]", "show PERSON"}, mailbox},
+		{"mailbox", "create, show and suspend the mailbox of a person" + personHelp, []string{
+			"create PERSON [VANITY-LINK]", "show PERSON", "suspend PERSON", "reactivate PERSON",
+		}, mailbox},
 		{"transfer", "show, extend and revoke a transfer; DAYS count from now",
 			[]string{"show UID", "extend UID DAYS", "revoke UID"}, transferCommand},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},

@@ -18,7 +18,8 @@ func person(ctx context.Context, env environment, args []string) error {
 	}
 	one := [2]int{1, 1}
 	verb, rest, err := action("person", args, map[string][2]int{
-		"show": one, "limits": {2, 100}, "verify": one, "end-sessions": one, "reset-factors": one, "export": one, "delete": one,
+		"show": one, "limits": {2, 100}, "verify": one, "end-sessions": one, "suspend": one, "reactivate": one,
+		"reset-factors": one, "export": one, "delete": one,
 	})
 	if err != nil {
 		return err
@@ -41,6 +42,10 @@ func person(ctx context.Context, env environment, args []string) error {
 			return a.Identity.VerifyPerson(ctx, by, reference)
 		case "end-sessions":
 			return a.Identity.EndPersonSessions(ctx, by, reference)
+		case "suspend":
+			return a.Identity.SuspendPerson(ctx, by, reference)
+		case "reactivate":
+			return a.Identity.ReactivatePerson(ctx, by, reference)
 		case "reset-factors":
 			return a.Identity.ResetFactors(ctx, by, reference)
 		case "export":
@@ -107,6 +112,9 @@ func showPerson(ctx context.Context, env environment, a *app.App, reference stri
 		row("created", minute(p.CreatedAt))
 		if p.LastLoginAt != nil {
 			row("last login", minute(*p.LastLoginAt))
+		}
+		if p.SuspendedAt != nil {
+			row("suspended", minute(*p.SuspendedAt))
 		}
 		for _, s := range sessions {
 			row("session", fmt.Sprintf("%s from %s, since %s", s.SID, s.IP, minute(s.IssuedAt)))

@@ -36,6 +36,7 @@ type Person struct {
 	HasAvatar    bool
 	CreatedAt    time.Time
 	LastLoginAt  *time.Time // nil: never
+	SuspendedAt  *time.Time // nil: not suspended
 	Emails       []Address  // primary first, then by age
 	Organization *Organization
 	Roles        []string // in Organization

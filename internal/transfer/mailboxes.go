@@ -26,6 +26,7 @@ type Mailbox struct {
 	PrefillLocked  bool             // the page shows values from its link locked; the server cannot know them
 	Inspection     InspectionPolicy // empty: the organization's
 	HasPicture     bool             // the page shows a picture behind its panel
+	Suspended      bool             // by an operator; that of its owner is in Account
 }
 
 // ListedMailbox is what a list for operators shows of a mailbox or a group.
@@ -77,6 +78,7 @@ type Account struct {
 	Roles        []string        `db:"owner_roles"`
 	Organization id.Organization `db:"owner_organization"` // zero: none
 	CreatedAt    time.Time       `db:"owner_created_at"`
+	Suspended    bool            `db:"owner_suspended"`
 
 	UploadLimit      int64 // bytes a month; negative: none
 	UploadHeld       int64
@@ -220,6 +222,7 @@ type Unavailable string
 
 // The values of Unavailable.
 const (
+	NotAvailable    Unavailable = "notAvailable" // it or its owner is suspended
 	ServiceDisabled Unavailable = "serviceDisabled"
 	RoleMissing     Unavailable = "roleMissing"
 	OwnerAbsent     Unavailable = "absent"
@@ -232,6 +235,8 @@ const (
 // Errors: ErrServiceDisabled, ErrAbsent, ErrPersonalVolume, ErrSubscriptionVolume, ErrStorageVolume.
 func (m PublicMailbox) Unavailable() (Unavailable, error) {
 	switch {
+	case m.Suspended, m.Owner.Suspended:
+		return NotAvailable, ErrServiceDisabled
 	case !m.Owner.ServiceEnabled:
 		return ServiceDisabled, ErrServiceDisabled
 	case !m.Owner.MayTransfer():

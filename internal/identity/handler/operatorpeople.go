@@ -100,6 +100,7 @@ type personReportResponse struct {
 	TimeZone          string             `json:"timeZone"`
 	CreatedAt         httpapi.Time       `json:"createdAt"`
 	LastLoginAt       *httpapi.Time      `json:"lastLoginAt"`
+	SuspendedAt       *httpapi.Time      `json:"suspendedAt"`
 	Operator          bool               `json:"operator"`
 	Emails            []reportedEmail    `json:"emails"`
 	Organization      *organizationNamed `json:"organization"`
@@ -143,7 +144,8 @@ func (h *Handler) getPerson(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := personReportResponse{
 		UID: report.UID, Name: orNull(report.Name), Locale: report.Locale, TimeZone: report.TimeZone, CreatedAt: httpapi.Time(report.CreatedAt),
-		LastLoginAt: httpapi.TimeOrNil(report.LastLoginAt), Operator: report.Operator, Roles: append([]string{}, report.Roles...),
+		LastLoginAt: httpapi.TimeOrNil(report.LastLoginAt), SuspendedAt: httpapi.TimeOrNil(report.SuspendedAt), Operator: report.Operator,
+		Roles:  append([]string{}, report.Roles...),
 		Emails: []reportedEmail{}, Authenticators: []reportedFactor{}, Sessions: []reportedSession{}, UploadVolumeBytes: report.UploadVolume,
 	}
 	if o := report.Organization; o != nil {

@@ -21,6 +21,8 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/people/{person}", Auth: reads, Handler: h.getPerson},
 		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes, Handler: h.changePerson(h.service.EndPersonSessions)},
 		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes, Handler: h.changePerson(h.service.ResetFactors)},
+		{Method: "POST", Pattern: "/people/{person}/suspend", Auth: changes, Handler: h.changePerson(h.service.SuspendPerson)},
+		{Method: "POST", Pattern: "/people/{person}/reactivate", Auth: changes, Handler: h.changePerson(h.service.ReactivatePerson)},
 		{Method: "POST", Pattern: "/people/{person}/verify", Auth: changes, Handler: h.changePerson(h.service.VerifyPerson)},
 		{Method: "POST", Pattern: "/people/{person}/limits", Auth: changes, Handler: h.setPersonLimits},
 		{Method: "POST", Pattern: "/people/{person}/export", Auth: changes, Produces: []string{typeZIP}, Handler: h.exportPerson},

@@ -43,12 +43,12 @@ func (s *Store) Passkey(ctx context.Context, credential []byte) (Passkey, error)
 }
 
 // LoginOf returns what a login needs of a person.
-// Errors: identity.ErrPersonNotFound.
+// Errors: identity.ErrPersonNotFound, also when the person is suspended.
 func (s *Store) LoginOf(ctx context.Context, p id.Person) (Login, error) {
 	return database.One[Login](ctx, s.q, "read login", identity.ErrPersonNotFound, `
 		SELECT p.uid AS person, p.epoch, p.device_epoch, NULL::bytea AS hash, `+homeColumns+`, '{}'::text[] AS factors
 		FROM identity.persons p JOIN (`+homeTables+`) ON h.person = p.uid
-		WHERE p.uid = $1 AND p.deleted_at IS NULL`, p)
+		WHERE p.uid = $1 AND p.deleted_at IS NULL AND p.suspended_at IS NULL`, p)
 }
 
 // BeginPasskey stores an authenticator whose passkey does not exist yet. It replaces one that was never verified. Call it with the person

@@ -12,7 +12,7 @@ import (
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) Profile(ctx context.Context, p id.Person) (identity.Person, error) {
 	return database.One[identity.Person](ctx, s.q, "read profile", identity.ErrPersonNotFound, `
-		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at, m.roles,
+		SELECT p.uid, coalesce(p.name, '') AS name, p.locale, p.time_zone, p.created_at, p.last_login_at, p.suspended_at, m.roles,
 		       EXISTS (SELECT FROM identity.avatars v WHERE v.person = p.uid) AS has_avatar,
 		       (SELECT json_agg(json_build_object('Address', a.address, 'Primary', a.is_primary, 'Verified', a.verified_at IS NOT NULL,
 		                'RemoveAt', a.remove_at) ORDER BY a.is_primary DESC, a.created_at, a.address)

@@ -46,11 +46,12 @@ func (s *Store) HasResetKey(ctx context.Context, p id.Person, address string, no
 		SELECT EXISTS (SELECT FROM identity.reset_keys WHERE person = $1 AND address = $2 AND expires_at > $3)`, p, address, now)
 }
 
-// PersonOfResetKey returns the person that a reset key is for.
+// PersonOfResetKey returns the person that a reset key is for. Keys of a suspended person are mailed as ever, and unknown.
 // Errors: identity.ErrKeyNotFound.
 func (s *Store) PersonOfResetKey(ctx context.Context, hash []byte, now time.Time) (id.Person, error) {
 	return database.Scalar[id.Person](ctx, s.q, "find reset key", identity.ErrKeyNotFound, `
-		SELECT person FROM identity.reset_keys WHERE key_hash = $1 AND expires_at > $2`, hash, now)
+		SELECT k.person FROM identity.reset_keys k JOIN identity.persons p ON p.uid = k.person AND p.suspended_at IS NULL
+		WHERE k.key_hash = $1 AND k.expires_at > $2`, hash, now)
 }
 
 // TakeResetKey consumes a reset key, deletes the person's other reset keys and invalidates the device cookies. If the key was mailed

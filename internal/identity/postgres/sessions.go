@@ -20,11 +20,11 @@ type Login struct {
 }
 
 // Login returns the person who logs in with an address: the one who has verified it, else the one who signed up with
-// it.
+// it. A suspended person has no password here, so that every password is wrong and takes as long as a wrong one.
 // Errors: identity.ErrPersonNotFound.
 func (s *Store) Login(ctx context.Context, address string) (Login, error) {
 	return database.One[Login](ctx, s.q, "look up login", identity.ErrPersonNotFound, `
-		SELECT p.uid AS person, p.epoch, p.device_epoch, b.secret AS hash, `+homeColumns+`,
+		SELECT p.uid AS person, p.epoch, p.device_epoch, CASE WHEN p.suspended_at IS NULL THEN b.secret END AS hash, `+homeColumns+`,
 		       ARRAY(SELECT DISTINCT f.type FROM identity.authenticators f
 		             WHERE f.person = p.uid AND f.verified AND f.type <> 'bcrypt' ORDER BY f.type DESC) AS factors
 		FROM identity.addresses a
@@ -100,12 +100,12 @@ type Begun struct {
 }
 
 // BeginSession stores the first ID token of a session and the time of the login.
-// Errors: identity.ErrPersonNotFound, also when the epoch has changed.
+// Errors: identity.ErrPersonNotFound, also when the epoch has changed or the person is suspended.
 func (s *Store) BeginSession(ctx context.Context, n NewSession) (Begun, error) {
 	return database.One[Begun](ctx, s.q, "begin session", identity.ErrPersonNotFound, `
 		WITH person AS (
 			UPDATE identity.persons SET last_login_at = CASE WHEN $14::boolean THEN $5 ELSE last_login_at END
-			WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL
+			WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL AND suspended_at IS NULL
 			RETURNING uid, device_epoch
 		), t AS (
 			INSERT INTO identity.id_tokens
@@ -200,7 +200,7 @@ func (s *Store) GraceSessions(ctx context.Context, p id.Person) error {
 func (s *Store) InsertPending(ctx context.Context, p id.Person, epoch int64, jti id.Token, setPassword bool, expires time.Time) error {
 	_, err := database.Scalar[id.Person](ctx, s.q, "store pending login", identity.ErrPersonNotFound, `
 		WITH person AS (
-			SELECT uid FROM identity.persons WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL FOR SHARE
+			SELECT uid FROM identity.persons WHERE uid = $1 AND epoch = $2 AND deleted_at IS NULL AND suspended_at IS NULL FOR SHARE
 		)
 		INSERT INTO identity.pending_logins (jti, person, set_password, expires_at)
 		SELECT $3, uid, $4, $5 FROM person RETURNING person`, p, epoch, jti, setPassword, expires)

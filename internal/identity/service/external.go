@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -107,7 +108,7 @@ func acceptOnce(ctx context.Context, tx *postgres.Store, ext oidc.Identity) erro
 }
 
 // beginExternal begins a session at a host where the person may sign in.
-// Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound.
+// Errors: *identity.WrongHost on another host, identity.ErrPersonNotFound, identity.ErrExternalToken for a suspended person.
 func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from External, l postgres.ExternalLogin) (session.Begun, error) {
 	home, err := tx.Home(ctx, l.Person)
 	if err != nil {
@@ -124,6 +125,11 @@ func (s *Service) beginExternal(ctx context.Context, tx *postgres.Store, from Ex
 		Person: l.Person, Epoch: epoch, Level: identity.LevelOne, Login: true, Federated: true, ExternalSID: l.ExternalSID,
 		Devices: from.Devices,
 	})
+	if errors.Is(err, identity.ErrPersonNotFound) {
+		if suspended, failed := tx.Suspended(ctx, l.Person); failed != nil || suspended {
+			return session.Begun{}, cmp.Or(failed, error(identity.ErrExternalToken))
+		}
+	}
 	if err != nil {
 		return session.Begun{}, err
 	}

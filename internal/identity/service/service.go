@@ -73,6 +73,8 @@ type Webhooks interface {
 	// PauseTargets pauses the export targets that a person has or has made; with an organization only those of that one. It returns their
 	// hosts.
 	PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o id.Organization, reason string) (hosts []string, err error)
+	// PauseOfPerson pauses all webhooks and export targets of a person.
+	PauseOfPerson(ctx context.Context, tx database.Tx, p id.Person, reason string) error
 	// PauseTarget pauses one of them, if it is still there.
 	PauseTarget(ctx context.Context, tx database.Tx, target id.Webhook, reason string) error
 }

@@ -208,7 +208,9 @@ func (s *Service) loginTwo(ctx context.Context, c token.Client, in Checked, pers
 		if setPassword {
 			n.SetPasswordUntil = s.now().Add(s.settings.SetPassword)
 		}
-		if begun, err = s.BeginSession(ctx, tx, c, n); err != nil {
+		if begun, err = s.BeginSession(ctx, tx, c, n); errors.Is(err, identity.ErrPersonNotFound) {
+			return identity.ErrCredentials // suspended
+		} else if err != nil {
 			return err
 		}
 		return s.RecordLogin(ctx, tx, c, begun, in.Type)

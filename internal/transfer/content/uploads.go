@@ -9,8 +9,11 @@ import (
 	"io"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -21,6 +24,8 @@ type Target struct {
 	ClientID    string
 	Scope       postgres.Scope
 	Authorize   func(creator id.Person) error // of the reservation, by its creator
+	// Watch returns a context that is cancelled when one of these suspensions is published.
+	Watch func(ctx context.Context, suspensions ...uuid.UUID) (context.Context, context.CancelFunc)
 }
 
 // Write is what one request brings, whatever the protocol: bytes that are appended to a segment of an object. The adapters of the protocols
@@ -110,6 +115,8 @@ func (s *Service) write(ctx context.Context, to Target, in Write) (State, error)
 	if err != nil {
 		return State{}, err
 	}
+	ctx, forget := to.Watch(ctx, u.Suspensions...)
+	defer forget()
 	w := s.newWriter(u, g, to.Scope, in)
 	if g.epoch == 0 { // there is nothing to write
 		return w.state(), cmp.Or(w.expectEnd(), w.verify())
@@ -300,6 +307,8 @@ func interrupted(ctx context.Context, err error) error {
 		return cause
 	case errors.As(cause, &f) && f.Kind == fault.Unavailable:
 		return transfer.ErrStopping.Because(cause)
+	case errors.Is(cause, token.ErrEnded): // a suspension: further requests find nothing, either
+		return transfer.ErrNotFound.Because(cause)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -18,6 +19,8 @@ func (h *Handler) operatorMailboxRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/mailboxes", Auth: reads, Handler: h.findMailboxes},
 		{Method: "GET", Pattern: one, Auth: reads, Handler: h.reportMailbox},
 		{Method: "POST", Pattern: one + "/create", Auth: changes, Handler: h.createMailbox},
+		{Method: "POST", Pattern: one + "/suspend", Auth: changes, Handler: h.changeMailbox(h.service.SuspendMailbox)},
+		{Method: "POST", Pattern: one + "/reactivate", Auth: changes, Handler: h.changeMailbox(h.service.ReactivateMailbox)},
 		{Method: "POST", Pattern: one + "/end-reservations", Auth: changes, Handler: h.endReservations},
 	}
 }
@@ -81,6 +84,7 @@ type mailboxReportResponse struct {
 	Name              string                `json:"name"`
 	Email             string                `json:"email"`
 	Absent            bool                  `json:"absent"`
+	Suspended         bool                  `json:"suspended"`
 	Secure            bool                  `json:"secure"`
 	Organization      id.Organization       `json:"limitsOrganization"`
 	VolumeExceeded    bool                  `json:"volumeExceeded"`
@@ -117,9 +121,10 @@ func (h *Handler) reportMailbox(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := mailboxReportResponse{
-		UID: m.Person, Page: m.Page, Link: orNull(m.VanityLink), Name: m.DisplayName(), Email: m.Address(), Absent: m.Absent, Secure: m.Secure,
-		Organization: m.Owner.LimitsOrganization, VolumeExceeded: m.Owner.VolumeExceeded(), UploadBytes: m.Owner.UploadHeld,
-		Groups: []reportedGroup{}, Reservations: len(m.Reservations), Open: []reportedReservation{},
+		UID: m.Person, Page: m.Page, Link: orNull(m.VanityLink), Name: m.DisplayName(), Email: m.Address(), Absent: m.Absent,
+		Suspended: m.Suspended, Secure: m.Secure, Organization: m.Owner.LimitsOrganization, VolumeExceeded: m.Owner.VolumeExceeded(),
+		UploadBytes: m.Owner.UploadHeld,
+		Groups:      []reportedGroup{}, Reservations: len(m.Reservations), Open: []reportedReservation{},
 	}
 	if m.Owner.UploadLimit >= 0 {
 		out.UploadLimitBytes = &m.Owner.UploadLimit
@@ -182,4 +187,22 @@ func (h *Handler) endReservations(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	return httpapi.NoContent(w)
+}
+
+// changeMailbox returns the handler of POST /mailboxes/{mailbox}/… of the console, which needs a reason only.
+func (h *Handler) changeMailbox(do func(ctx context.Context, by audit.Actor, p id.Person) error) httpapi.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		p, err := uidParam[id.Person](r, "mailbox")
+		if err != nil {
+			return err
+		}
+		by, err := httpapi.DecodeChange(r, audit.Operator, &httpapi.Change{})
+		if err != nil {
+			return err
+		}
+		if err := do(r.Context(), by, p); err != nil {
+			return err
+		}
+		return httpapi.NoContent(w)
+	}
 }

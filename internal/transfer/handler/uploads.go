@@ -93,6 +93,8 @@ func (q *Incoming) Write(uid id.Reservation, clientID string, in content.Write) 
 	st, err := q.h.service.Upload(ctx, caller(q.r), uid, clientID, in)
 	if err != nil && errors.Is(context.Cause(ctx), token.ErrEnded) {
 		err = token.ErrEnded
+	}
+	if errors.Is(err, token.ErrEnded) { // a suspension is the cause of transfer.ErrNotFound here
 		q.body.Interrupt()
 		_, _ = io.Copy(io.Discard, q.r.Body) // fails at once; the pipeline does not wait for the rest of a body that failed
 	}

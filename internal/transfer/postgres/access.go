@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -28,6 +30,8 @@ type Access struct {
 	Organization  id.Organization // whose policies it was confirmed under
 
 	ProtectionEpoch int64 // of the transfer; download tokens with another one are of an earlier protection
+
+	Suspensions []uuid.UUID // which end a download by a link: the next ones of the link's persons
 }
 
 // Locked reports whether the protection denies the person the content. For links, package service decides.
@@ -38,15 +42,19 @@ func locked(asSender bool, p transfer.Protection, verified bool) bool {
 }
 
 // personAccess selects an Access of person $1. The statement joins seenDelivery.
-const personAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
+const personAccess = `'{}'::uuid[] AS suspensions, t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
 	t.limits_organization AS organization, ` + gateColumns + `, ` + limitColumns + `,
 	coalesce(t.sender_managed AND t.sender = $1 AND t.hidden_at IS NULL, false) AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, coalesce(d.verified, false) AS verified`
 
 // linkAccess selects an Access by the link of delivery d.
-const linkAccess = `t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
+const linkAccess = `ARRAY(SELECT x.next_suspension FROM directory.suspensions x WHERE x.person = ANY (` + linkPersons + `)) AS suspensions,
+	t.uid AS transfer, t.reservation, t.protection, t.protection_epoch, t.created_at, t.owner,
 	t.limits_organization AS organization, ` + gateColumns + `, ` + limitColumns + `, false AS as_sender, d.uid AS delivery,
 	d.accessed_at IS NOT NULL AS delivery_opened, true AS verified`
+
+// linkPersons are the persons whose suspension ends the link of delivery d of transfer t: who sent it, and to whom it was mailed.
+const linkPersons = `ARRAY[d.person, CASE WHEN t.sender_managed THEN t.sender END]`
 
 // byLink joins delivery d and transfer t by $1, the hash of the key in a link, before its expiry. $4 is the time.
 const byLink = linked + ` AND t.expires_at > $4`
@@ -56,6 +64,7 @@ const byLink = linked + ` AND t.expires_at > $4`
 // limits the transfer uses. If that organization is deleted, the link works on the free organization's host.
 const linked = `transfer.deliveries d JOIN transfer.transfers t ON t.uid = d.transfer AND d.key_hash = $1 AND d.hidden_at IS NULL
 	AND t.ended_at IS NULL
+	AND (SELECT bool_or(x.suspended) FROM directory.suspensions x WHERE x.person = ANY (` + linkPersons + `)) IS NOT TRUE
 	AND (t.limits_organization = $3 OR ` + atHome + `
 		OR NOT EXISTS (SELECT FROM directory.organizations g WHERE g.organization = t.limits_organization)
 			AND EXISTS (SELECT FROM directory.organizations g WHERE g.organization = $3 AND g.free))`

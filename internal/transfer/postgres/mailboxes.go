@@ -19,7 +19,7 @@ import (
 const (
 	accountColumns = `coalesce(p.name, '') AS owner_name, coalesce(p.email, '') AS owner_email, coalesce(p.locale, '') AS owner_locale,
 	coalesce(p.time_zone, '') AS owner_time_zone, p.roles AS owner_roles, p.organization AS owner_organization,
-	p.created_at AS owner_created_at,
+	p.created_at AS owner_created_at, p.suspended AS owner_suspended,
 	coalesce(p.upload_volume_bytes, CASE WHEN p.personal THEN $2::bigint ELSE -1 END) AS upload_limit,
 	coalesce(pv.held, 0) AS upload_held, coalesce(pv.reserved, 0) AS upload_reserved, coalesce(ov.held, 0) AS organization_held`
 	accountTables = `directory.persons p` + accountJoins
@@ -32,7 +32,8 @@ const (
 	coalesce(v.link, '') AS vanity_link, coalesce(m.slogan, '') AS slogan, m.absent, coalesce(m.absence_message, '') AS absence_message,
 	m.fields_schema, m.ui_schema, m.mime_type_filter, coalesce(m.max_files, 0) AS max_files,
 	coalesce(m.max_file_size_mb, 0) AS max_file_size_mb, m.verify_sender, m.prefill_locked, coalesce(m.inspection, '') AS inspection,
-	EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture`
+	EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture,
+	EXISTS (SELECT FROM transfer.mailbox_suspensions x WHERE x.mailbox = m.person) AS suspended`
 )
 
 // newOwner joins a person's part and the organization's.

@@ -90,7 +90,8 @@ func (s *Store) Object(ctx context.Context, r id.Reservation, clientID string, s
 		SELECT `+objectColumns+`, r.creator, r.expires_at AS expires, coalesce(o.upload_concat, '') AS concat FROM transfer.objects o
 		JOIN transfer.reservations r ON r.uid = o.reservation
 		JOIN directory.persons p ON p.person = r.owner
-		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4`, r, clientID, sc.Host, sc.Now)
+		WHERE r.uid = $1 AND o.client_id = $2 AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4 AND `+notSuspended,
+		r, clientID, sc.Host, sc.Now)
 }
 
 // InsertObjects attaches objects to a locked reservation and raises its count, which leaves out partial uploads. An object of no bytes is

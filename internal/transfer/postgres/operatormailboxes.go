@@ -75,3 +75,28 @@ func (s *Store) FindMailboxes(ctx context.Context, q MailboxSearch, now time.Tim
 				WHERE r.owner = page.mailbox AND r.expires_at > $1
 		) x ORDER BY page.key COLLATE "C", page.at`, append([]any{now}, args...)...)
 }
+
+// SuspendMailbox suspends the mailbox of a person, and returns what running uploads watch: nothing without a mailbox, or when it was
+// suspended before. A mailbox that the person makes later is suspended, too.
+func (s *Store) SuspendMailbox(ctx context.Context, p id.Person, now time.Time) (ended []uuid.UUID, suspended bool, err error) {
+	n, err := database.Exec(ctx, s.q, "suspend mailbox", `
+		INSERT INTO transfer.mailbox_suspensions (mailbox, suspended_at) VALUES ($1, $2)
+		ON CONFLICT ON CONSTRAINT mailbox_suspensions_pkey DO NOTHING`, p, now)
+	if err != nil || n == 0 {
+		return nil, false, err
+	}
+	ended, err = database.Scalars[uuid.UUID](ctx, s.q, "end suspended uploads", `
+		WITH before AS (
+			SELECT person, next_suspension FROM transfer.mailboxes WHERE person = $1 FOR NO KEY UPDATE
+		), changed AS (
+			UPDATE transfer.mailboxes m SET next_suspension = gen_random_uuid() FROM before WHERE m.person = before.person
+		)
+		SELECT next_suspension FROM before`, p)
+	return ended, true, err
+}
+
+// ReactivateMailbox ends the suspension of a mailbox, and reports whether there was one.
+func (s *Store) ReactivateMailbox(ctx context.Context, p id.Person) (bool, error) {
+	n, err := database.Exec(ctx, s.q, "reactivate mailbox", `DELETE FROM transfer.mailbox_suspensions WHERE mailbox = $1`, p)
+	return n > 0, err
+}

@@ -31,6 +31,10 @@ const (
 	LEFT JOIN transfer.requests q ON q.uid = r.request`
 )
 
+// notSuspended is false for a reservation r whose owner, sender or mailbox is suspended: then it is not found.
+const notSuspended = `(SELECT bool_or(x.suspended) FROM directory.suspensions x WHERE x.person = ANY (ARRAY[r.owner, r.sender])) IS NOT TRUE
+	AND (r.type <> 'mailbox' OR r.party IS NOT NULL OR NOT EXISTS (SELECT FROM transfer.mailbox_suspensions x WHERE x.mailbox = r.owner))`
+
 // readReservation is a reservation with its owner's account and what its mailbox is called.
 type readReservation struct {
 	transfer.Reservation
@@ -138,7 +142,7 @@ func (s *Store) Readers(ctx context.Context, addresses []string) (map[string]Rea
 
 // Reservation returns a reservation within its 48 hours, without objects.
 // Errors: transfer.ErrNotFound, also when the owner is
-// deleted or has another home host than the scope's, or when it is open and its mailbox is deleted.
+// deleted or has another home host than the scope's, when it is open and its mailbox is deleted, or when one of them is suspended.
 func (s *Store) Reservation(ctx context.Context, uid id.Reservation, sc Scope) (HeldReservation, error) {
 	return s.reservation(ctx, uid, sc, "")
 }
@@ -152,7 +156,8 @@ func (s *Store) LockReservation(ctx context.Context, uid id.Reservation, sc Scop
 func (s *Store) reservation(ctx context.Context, uid id.Reservation, sc Scope, lock string) (HeldReservation, error) {
 	r, err := database.One[readReservation](ctx, s.q, "find reservation", transfer.ErrNotFound, `
 		SELECT `+reservationColumns+` FROM `+reservationTables+`
-		WHERE r.uid = $3 AND r.expires_at > $4 AND (m.person IS NOT NULL OR q.uid IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')`+lock,
+		WHERE r.uid = $3 AND r.expires_at > $4 AND (m.person IS NOT NULL OR q.uid IS NOT NULL OR r.type <> 'mailbox' OR r.state <> 'open')
+			AND `+notSuspended+lock,
 		transfer.Month(sc.Now), sc.Defaults.UploadVolume, uid, sc.Now)
 	if err != nil {
 		return HeldReservation{}, err

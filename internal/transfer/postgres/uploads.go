@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -22,20 +24,21 @@ type Upload struct {
 	Transfer       id.Transfer // set once confirmed
 	MIMETypeFilter []string
 	Stored         int64
+	Suspensions    []uuid.UUID // that end a request that writes the object: the next ones of its persons and its mailbox
 }
 
 // LockUpload locks an object, and keeps its reservation from being confirmed until the transaction ends. It locks the
 // reservation before the object.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockUpload(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
-	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2`, `FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc)
+	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2 AND `+notSuspended, `FOR SHARE OF r FOR UPDATE OF o`, r, clientID, sc)
 }
 
 // LockPart is LockUpload for a request that writes one of an object's parts. It shares the object's lock with the requests of other parts,
 // which would else wait for each other's commits.
 // Errors: transfer.ErrNotFound.
 func (s *Store) LockPart(ctx context.Context, r id.Reservation, clientID string, sc Scope) (Upload, error) {
-	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2`, `FOR SHARE OF r FOR KEY SHARE OF o`, r, clientID, sc)
+	return s.lockUpload(ctx, `r.uid = $1 AND o.client_id = $2 AND `+notSuspended, `FOR SHARE OF r FOR KEY SHARE OF o`, r, clientID, sc)
 }
 
 // LockSealing locks an object, and not its reservation: the expiry passes over locked reservations.
@@ -58,7 +61,9 @@ func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, cli
 				WHEN l.mime_type_filter AND NOT o.partial THEN m.mime_type_filter END AS mime_type_filter,
 			coalesce(p.upload_volume_bytes, CASE WHEN p.personal THEN $5::bigint ELSE -1 END) AS upload_limit,
 			coalesce(CASE WHEN p.organization IS NOT NULL THEN l.transfer_volume_bytes END, -1) AS organization_limit,
-			coalesce(l.storage_volume_bytes, -1) AS storage_limit, coalesce(sv.bytes, 0) AS stored
+			coalesce(l.storage_volume_bytes, -1) AS storage_limit, coalesce(sv.bytes, 0) AS stored, ARRAY(
+				SELECT x.next_suspension FROM directory.suspensions x WHERE x.person = ANY (ARRAY[r.owner, r.sender])
+				UNION ALL SELECT m.next_suspension WHERE m.person IS NOT NULL AND r.party IS NULL) AS suspensions
 		FROM transfer.reservations r
 		JOIN transfer.objects o ON o.reservation = r.uid
 		JOIN directory.persons p ON p.person = r.owner

@@ -299,10 +299,11 @@ func recipientName(d transfer.Delivery) string {
 }
 
 // Watch returns a context that is cancelled within a second after the session of the download has ended (contract 2.8), or its transfer
-// was revoked, or its recipient removed (contract 4.22). The caller calls cancel.
+// was revoked, its recipient removed (contract 4.22), or a person of its link suspended (contract 9.4). The caller calls cancel.
 func (s *Service) Watch(ctx context.Context, d Download) (context.Context, context.CancelFunc) {
 	ctx, forgetSession := s.revocations.WatchContext(ctx, d.start.caller)
-	ctx, forgetTransfer := s.revocations.WatchDownload(ctx, d.start.access.Transfer.UUID, d.start.access.Delivery.UUID)
+	of := append([]uuid.UUID{d.start.access.Transfer.UUID, d.start.access.Delivery.UUID}, d.start.access.Suspensions...)
+	ctx, forgetTransfer := s.revocations.WatchDownload(ctx, of...)
 	return ctx, func() { forgetTransfer(); forgetSession() }
 }
 

@@ -120,7 +120,8 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 		if err := tx.DeleteMailbox(ctx, p, s.now()); err != nil && !errors.Is(err, transfer.ErrNotFound) {
 			return err
 		}
-		return nil
+		_, err := tx.ReactivateMailbox(ctx, p)
+		return err
 	})
 	if err != nil {
 		return err

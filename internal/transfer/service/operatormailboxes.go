@@ -11,6 +11,7 @@ import (
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/text"
+	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -162,4 +163,45 @@ func (s *Service) EndOpenReservations(ctx context.Context, by audit.Actor, p id.
 		}
 	}
 	return nil
+}
+
+// SuspendMailbox makes the mailbox of a person not available: running uploads end, and open reservations are not found until it is
+// reactivated. The owner keeps what was delivered. A suspended mailbox stays as it is.
+// Errors: transfer.ErrNotFound.
+func (s *Service) SuspendMailbox(ctx context.Context, by audit.Actor, p id.Person) error {
+	m, err := s.PersonMailbox(ctx, p)
+	if err != nil {
+		return err
+	}
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		ended, suspended, err := tx.SuspendMailbox(ctx, p, s.now())
+		if err != nil || !suspended {
+			return err
+		}
+		revoked := make([]token.Revocation, len(ended))
+		for i, uid := range ended {
+			revoked[i].Ended = uid
+		}
+		if err := s.revocations.Publish(ctx, tx.Tx(), revoked...); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, by, audit.Entry{Action: "mailbox.suspend", Object: p.String(), Target: p, Organization: m.Owner.Organization})
+	})
+}
+
+// ReactivateMailbox ends the suspension of the mailbox of a person.
+// Errors: transfer.ErrNotFound when there is neither a mailbox nor a suspension.
+func (s *Service) ReactivateMailbox(ctx context.Context, by audit.Actor, p id.Person) error {
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		suspended, err := tx.ReactivateMailbox(ctx, p)
+		if err != nil {
+			return err
+		}
+		m, err := s.PersonMailbox(ctx, p)
+		if !suspended || err != nil && !errors.Is(err, transfer.ErrNotFound) {
+			return err
+		}
+		return s.record(ctx, tx, by, audit.Entry{Action: "mailbox.reactivate", Object: p.String(), Target: p,
+			Organization: m.Owner.Organization})
+	})
 }

@@ -56,7 +56,7 @@ func (s *Service) Upload(ctx context.Context, caller token.Caller, uid id.Reserv
 }
 
 func (s *Service) target(caller token.Caller, uid id.Reservation, clientID string) content.Target {
-	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller),
+	return content.Target{Reservation: uid, ClientID: clientID, Scope: s.scope(caller), Watch: s.revocations.WatchDownload,
 		Authorize: func(creator id.Person) error { return mayManage(caller, uid, creator) }}
 }
 

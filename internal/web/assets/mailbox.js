@@ -94,6 +94,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
 /** Tells the owner why the mailbox takes no files, and who can change it. */
 function Closed({ reason }) {
   const sentences = {
+    notAvailable: T("The operator of this service has suspended it."),
     serviceDisabled: T("The service is switched off for your organization. Ask your administrator."),
     roleMissing: T("You lack the permission to receive files. Ask your administrator."),
     absent: T("You’ve said that you’re away."),

@@ -84,6 +84,7 @@ function Closed({ mailbox }) {
       sentence=${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}>${write}<//>`;
   }
   const [title, sentence] = {
+    notAvailable: [T("This mailbox is not available."), T("Please ask the owner for another way.")],
     volume: [T("This mailbox is full for this month."), T("It accepts files again next month, or when the owner gets more volume.")],
     storage: [T("This mailbox is full."), T("It accepts files again when the owner has removed older ones.")],
   }[mailbox.unavailableReason] ?? [T("This mailbox doesn’t accept files right now."), T("Please ask the owner for another way.")];

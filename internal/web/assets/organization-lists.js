@@ -77,7 +77,8 @@ function Transfer({ uid }) {
 
 /** Why a mailbox accepts nothing. @type {() => Record<string, string>} */
 const reasons = () => ({
-  absent: T("Absent"), serviceDisabled: T("Service switched off"), roleMissing: T("Owner lacks the permission"),
+  notAvailable: T("Suspended"), absent: T("Absent"), serviceDisabled: T("Service switched off"),
+    roleMissing: T("Owner lacks the permission"),
     volume: T("Monthly volume used up"), storage: T("Storage used up"),
 });
 

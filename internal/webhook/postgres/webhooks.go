@@ -120,6 +120,17 @@ func (s *Store) PauseTargets(ctx context.Context, tx database.Tx, p id.Person, o
 		SELECT host FROM paused ORDER BY host`, p, reason, webhook.ReasonDisabled, database.Null(o))
 }
 
+// PauseOfPerson makes the webhooks and export targets of a person inactive, in the transaction of the change that is the reason.
+func (s *Store) PauseOfPerson(ctx context.Context, tx database.Tx, p id.Person, reason string) error {
+	_, err := database.Exec(ctx, tx, "pause webhooks of person", `
+		WITH paused AS (
+			UPDATE webhook.webhooks SET active = false, disabled_reason = $2 WHERE person = $1 AND active RETURNING uid
+		)
+		UPDATE webhook.deliveries d SET state = 'dead', reason = coalesce(reason, $3) FROM paused w WHERE d.webhook = w.uid
+			AND d.state = 'pending'`, p, reason, webhook.ReasonDisabled)
+	return err
+}
+
 // PauseTarget makes an export target inactive, if it is active, in the transaction of the change that is the reason.
 func (s *Store) PauseTarget(ctx context.Context, tx database.Tx, target id.Webhook, reason string) error {
 	_, err := (&Store{q: tx}).DisableWebhook(ctx, target, reason)

@@ -46,3 +46,4 @@ INSERT INTO transfer.mailbox_pictures (mailbox, image, etag, updated_at) SELECT 
 INSERT INTO transfer.stranger_reservations (reservation, owner, organization, limits_organization, client, bytes, expires_at) VALUES
     ('00000000-0000-7000-8000-0000000000f5', '00000000-0000-7000-8000-00000000000a', '00000000-0000-7000-8000-000000000002',
      '00000000-0000-7000-8000-000000000002', '203.0.113.7', 400, '2999-01-01Z');
+INSERT INTO transfer.mailbox_suspensions (mailbox, suspended_at) VALUES ('00000000-0000-7000-8000-0000000000dd', now());

@@ -43,7 +43,7 @@ type opened struct {
 }
 
 // open finds what a link leads to, at the home host of the owner.
-// Errors: transfer.ErrNotFound.
+// Errors: transfer.ErrNotFound, also when the owner is suspended.
 func (s *Service) open(ctx context.Context, caller token.Caller, key string) (o opened, err error) {
 	hash := seal.Hash(key)
 	p, err := s.Store.PartyByKey(ctx, hash)
@@ -58,6 +58,9 @@ func (s *Service) open(ctx context.Context, caller token.Caller, key string) (o 
 		return o, err
 	}
 	o.owner, err = s.Transfers.Owner(ctx, o.request.Owner, s.scope(caller.Client))
+	if err == nil && o.owner.Suspended {
+		err = transfer.ErrNotFound
+	}
 	return o, err
 }
 

@@ -42,7 +42,8 @@ function Mailbox({ uid }) {
   const back = html`<p><a href="/admin/mailboxes">${T("All mailboxes")}</a></p>`;
   if (!m) return html`${back}${error?.status === 404 ? html`<${None} at=${at} onDone=${reload} />` : html`<${Waiting} error=${error} />`}`;
   return html`${back}<${Problem} error=${error} />
-    <section class="card"><h2>${m.name} ${m.absent && html`<span class="badge warn">${T("Absent")}</span>`}</h2>
+    <section class="card stack"><h2>${m.name} ${m.absent && html`<span class="badge warn">${T("Absent")}</span>`}
+      ${m.suspended && html` <span class="badge warn">${T("Suspended")}</span>`}</h2>
       ${m.volumeExceeded && html`<${Notice} kind="warn">${T("The volume is used up.")}<//>`}
       <${Facts} of=${[
         ["UID", html`<code>${m.uid}</code>`], [T("Link"), html`<a href=${m.page}>${m.page}</a>`],
@@ -52,6 +53,11 @@ function Mailbox({ uid }) {
           : F("%s of %s", bytes(m.uploadBytes), bytes(m.uploadLimitBytes))],
         [T("Transfers"), html`<a href=${`/admin/transfers?by=mailbox&search=${m.uid}`}>${T("All transfers")}</a>`],
       ]} />
+      <div class="row">${m.suspended
+        ? html`<${Action} label=${T("Reactivate")} question=${F("End the suspension of %s?", m.name)} path=${`${at}/reactivate`}
+          onDone=${reload} />`
+        : html`<${Action} kind="danger" label=${T("Suspend")} question=${F("Suspend the mailbox of %s? Uploads to it end.", m.name)}
+          path=${`${at}/suspend`} onDone=${reload} />`}</div>
     </section>
     <${Unfinished} of=${m} at=${at} onDone=${reload} />`;
 }

@@ -61,6 +61,11 @@ function Person({ uid }) {
     <section class="card stack"><h2>${T("Actions")}</h2><div class="row">
       <${Action} label=${T("End all sessions")} question=${F("End all sessions of %s and delete the API tokens?", who)}
         path=${`${at}/end-sessions`} onDone=${reload} />
+      ${p.suspendedAt ? html`<${Action} label=${T("Reactivate")} question=${F("End the suspension of %s?", who)}
+        path=${`${at}/reactivate`} onDone=${reload} />`
+        : html`<${Action} kind="danger" label=${T("Suspend")}
+          question=${F("Suspend %s? Sessions, links and uploads end, API tokens are deleted. Nobody is told.", who)}
+          path=${`${at}/suspend`} onDone=${reload} />`}
       <${Action} label=${T("Reset second factors")}
         question=${F("Delete the second factors of %s? All sessions end, and a mail says so.", who)} path=${`${at}/reset-factors`}
           onDone=${reload} />
@@ -76,7 +81,8 @@ function Person({ uid }) {
 
 /** @param {{of: AdminAPI["PersonReport"], who: string}} props */
 const About = ({ of: p, who }) => html`<section class="card"><h2>
-  ${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}</h2>
+  ${who} ${p.operator && html`<span class="badge">${T("Operator")}</span>`}
+  ${p.suspendedAt && html` <span class="badge warn">${T("Suspended")}</span>`}</h2>
   <${Facts} of=${[
     ["UID", html`<code>${p.uid}</code>`],
     ...p.emails.map((e) => [T("Email address"), html`${e.email} ${!e.verified
