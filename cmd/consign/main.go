@@ -102,6 +102,9 @@ func commands() []command {
 		{"mailbox", "create, show and suspend the mailbox of a person" + personHelp, []string{
 			"create PERSON [VANITY-LINK]", "show PERSON", "suspend PERSON", "reactivate PERSON",
 		}, mailbox},
+		{"hold", "keep a transfer, a person or a mailbox for a case although it is deleted; list, export and end holds" + personHelp, []string{
+			"add --case NAME --reason TEXT [--until DATE] transfer UID|person PERSON|mailbox PERSON", "list", "export HOLD", "end HOLD",
+		}, holds},
 		{"transfer", "show, extend and revoke a transfer; DAYS count from now",
 			[]string{"show UID", "extend UID DAYS", "revoke UID"}, transferCommand},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},

@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/i18n"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -241,4 +242,5 @@ func (a *App) registerJobs() {
 		_, err := audit.Clean(ctx, a.DB, a.now(), a.now().Add(-a.config.AuditRetention))
 		return err
 	})
+	a.Jobs.Every("holds-expire", time.Minute, func(ctx context.Context) error { return hold.Expire(ctx, a.DB, a.now()) })
 }

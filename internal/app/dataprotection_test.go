@@ -53,6 +53,8 @@ var retention = []retained{
 		"name, postal address, telephone, links, colours, hostnames, plan", "the organization", "the organization's"},
 	{"identity.memberships", "who belongs to which organization, with which roles", "authorization", "until the person leaves"},
 	{"identity.invitations", "address and roles of an invited person", "invitation", "{INVITATION_LIFETIME}"},
+	{"holds, hold_scope, hold_rows, hold_contents", "copies of deleted rows about a held person, mailbox or transfer; why it is held",
+		"a legal case", "until the hold ends"},
 	{"transfer.mailboxes, transfer.mailbox_suspensions, transfer.vanity_links, transfer.mailbox_groups, transfer.mailbox_group_members",
 		"name, slogan, absence, questions and links of a mailbox", "drop pages",
 		"the account's or the organization's; a released link stays reserved 90d"},

@@ -81,7 +81,8 @@ func createPartition(ctx context.Context, db *database.DB, month time.Time) erro
 
 func dropPartition(ctx context.Context, db *database.DB, month time.Time) error {
 	name := month.Format(monthName)
-	return inTx(ctx, db, "drop partition "+name, "DROP TABLE IF EXISTS "+name)
+	from, to := month.Format(boundLayout), month.AddDate(0, 1, 0).Format(boundLayout)
+	return inTx(ctx, db, "drop partition "+name, fmt.Sprintf("SELECT hold_audit('%s', '%s')", from, to), "DROP TABLE IF EXISTS "+name)
 }
 
 // inTx runs statements in a transaction, which fails when it waits for a lock for longer than a second.

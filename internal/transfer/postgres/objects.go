@@ -199,11 +199,13 @@ func utcMonth(table string) string {
 	return `date_trunc('month', ` + table + `.created_at AT TIME ZONE 'UTC')::date`
 }
 
-// ObjectsToPurge returns up to limit objects whose bytes await the purge and whose writers' leases have ended, by the clock of Postgres.
+// ObjectsToPurge returns up to limit objects whose bytes await the purge, are not held (contract 4.30) and whose writers' leases have ended,
+// by the clock of Postgres.
 func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, error) {
 	return database.Scalars[id.Object](ctx, s.q, "list objects to purge", `
 		SELECT object FROM transfer.discarded_objects
-		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp()) ORDER BY discarded_at LIMIT $1`, limit)
+		WHERE discarded_at < 'infinity' AND (busy_until IS NULL OR busy_until < clock_timestamp())
+			AND NOT EXISTS (SELECT FROM hold_contents h WHERE h.content = object) ORDER BY discarded_at LIMIT $1`, limit)
 }
 
 // MarkPurged records that the bytes of the objects are purged: their segments are gone, and what was known about bytes that no object has
