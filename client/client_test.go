@@ -21,6 +21,7 @@ import (
 	"github.com/consign-dev/consign/client"
 	"github.com/consign-dev/consign/client/transferapi"
 	"github.com/consign-dev/consign/internal/identity/credential"
+	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/cutter"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -334,7 +335,7 @@ func TestMaintenanceIsWaitedFor(t *testing.T) {
 	s, _, _ := behindCutter(t)
 	c := connect(t, s.Config.PublicURL.String(), client.WithPatience(6*time.Second))
 	u := reserve(t, c, file("a", random(100_000, 5)))
-	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{On: true}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "maintenance", func() bool {
@@ -350,7 +351,7 @@ func TestMaintenanceIsWaitedFor(t *testing.T) {
 		t.Errorf("the upload ended in maintenance mode: %v", err)
 	case <-time.After(300 * time.Millisecond):
 	}
-	if err := s.App.SetMaintenance(t.Context(), false); err != nil {
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {

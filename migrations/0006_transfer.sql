@@ -38,6 +38,7 @@ CREATE TABLE transfer.mailboxes (
     prefill_locked   boolean     NOT NULL DEFAULT false, -- the values that a link fills into the form are shown locked
     mime_type_filter text[]      NOT NULL DEFAULT '{}',
     inspection       text,
+    own_networks     cidr[]      NOT NULL DEFAULT '{}', -- of the owner's house: no share of what one client network may use of the mailbox
     max_files        integer,
     max_file_size_mb bigint,
     next_suspension  uuid        NOT NULL DEFAULT gen_random_uuid(), -- as of identity.persons
@@ -45,6 +46,7 @@ CREATE TABLE transfer.mailboxes (
     updated_at       timestamptz NOT NULL,
     CONSTRAINT mailboxes_pkey PRIMARY KEY (person),
     CONSTRAINT mailboxes_limits_positive CHECK (max_files > 0 AND max_file_size_mb > 0),
+    CONSTRAINT mailboxes_own_networks_few CHECK (cardinality(own_networks) <= 20),
     CONSTRAINT mailboxes_inspection CHECK (inspection IN ('hold', 'mark', 'off'))
 );
 

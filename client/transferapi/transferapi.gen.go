@@ -1018,6 +1018,9 @@ type MailboxRequest struct {
 	// Name At most 255 bytes; the default is the profile's name
 	Name *string `json:"name,omitempty"`
 
+	// OwnNetworks Addresses and networks of the owner's house (IPv4 /16 to /32, IPv6 /32 to /64). Their strangers need not share what one network may use of the mailbox. Absent: none
+	OwnNetworks *[]string `json:"ownNetworks,omitempty"`
+
 	// PrefillLocked The page shows values that its link brings locked. Absent means false
 	PrefillLocked *bool `json:"prefillLocked,omitempty"`
 
@@ -1252,6 +1255,9 @@ type OwnMailbox struct {
 
 	// OrganizationInspection The policy of the organization for files to its mailboxes. The mailbox can only be stricter. Left out: the server has no scanner
 	OrganizationInspection *InspectionPolicy `json:"organizationInspection,omitempty"`
+
+	// OwnNetworks Networks of the owner's house, see PUT
+	OwnNetworks *[]string `json:"ownNetworks,omitempty"`
 
 	// PrefillLocked The page shows values that its link brings locked. The server cannot check them
 	PrefillLocked bool `json:"prefillLocked"`

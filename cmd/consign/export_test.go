@@ -18,7 +18,7 @@ type auditAction struct{ Action string }
 func TestPersonExportAndDelete(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	do("person", "create", "--name", "Ann", "--locale", "de_DE", "ann@example.com")
 	do("mailbox", "create", "ann@example.com", "ann-files")
 	uid := strings.TrimSpace(strings.TrimPrefix(do("org", "create", "Acme Ltd."), "uid: "))

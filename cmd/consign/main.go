@@ -116,7 +116,8 @@ func commands() []command {
 		}, mailCommand},
 		{"scan", "show the malware scanner and what waits for it; inspect the files of a transfer, or one file, again",
 			[]string{"status", "again UID"}, scanCommand},
-		{"maintenance", "turn maintenance mode (503 on every replica) on or off", []string{"on", "off"}, maintenance},
+		{"maintenance", "turn maintenance mode (503 on every replica) on or off, or announce it: times as 2026-01-31T22:00:00Z or 2h from now",
+			[]string{"on [UNTIL]", "at FROM [UNTIL]", "off"}, maintenance},
 		{"fsck", "compare all stored bytes, or a --sample of 1%, with the database; --after UID goes on after an interruption; " +
 			"--accept takes over the state after a restore", []string{"[--sample SHARE] [--after UID] [--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},

@@ -33,8 +33,8 @@ func external(t *testing.T, database string) []string {
 	}
 }
 
-// operator runs commands with these settings, and fails the test where one fails.
-func operator(t *testing.T, environ []string) (do func(args ...string) string) {
+// runOperator runs commands with these settings, and fails the test where one fails.
+func runOperator(t *testing.T, environ []string) (do func(args ...string) string) {
 	return func(args ...string) string {
 		t.Helper()
 		out, diagnostics, err := consign(t.Context(), environ, args...)
@@ -231,7 +231,7 @@ func TestMigrate(t *testing.T) {
 func TestPersonAndMailbox(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	refused := func(want string, args ...string) {
 		t.Helper()
 		if _, _, err := consign(t.Context(), environ, args...); err == nil || !strings.Contains(err.Error(), want) {

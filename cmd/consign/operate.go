@@ -12,17 +12,36 @@ import (
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/operator"
 )
 
 func minute(t time.Time) string { return t.UTC().Format("2006-01-02 15:04Z") }
 
-// maintenance turns maintenance mode on or off for every replica.
+// maintenance turns maintenance mode on or off for every replica, or announces it.
 func maintenance(ctx context.Context, env environment, args []string) error {
-	verb, _, err := action("maintenance", args, map[string][2]int{"on": {}, "off": {}})
+	verb, times, err := action("maintenance", args, map[string][2]int{"on": {0, 1}, "at": {1, 2}, "off": {}})
 	if err != nil {
 		return err
 	}
-	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, verb == "on") })
+	m, now := operator.Maintenance{On: verb != "off"}, time.Now().UTC()
+	at := make([]time.Time, len(times))
+	for i, text := range times {
+		if d, err := time.ParseDuration(text); err == nil {
+			at[i] = now.Add(d).Truncate(time.Second)
+		} else if at[i], err = time.Parse(time.RFC3339, text); err != nil {
+			return usageError(fmt.Sprintf("consign maintenance: %q is neither a time such as 2026-01-31T22:00:00Z nor a duration such as 2h", text))
+		}
+	}
+	if verb == "at" {
+		m.From, at = at[0].UTC(), at[1:]
+	}
+	if len(at) > 0 {
+		m.Until = at[0].UTC()
+	}
+	if problem := m.Problem(now); problem != "" {
+		return usageError("consign maintenance: " + problem)
+	}
+	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, m) })
 }
 
 // backup records that a backup was completed.

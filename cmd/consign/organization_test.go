@@ -14,7 +14,7 @@ import (
 func TestOrganizations(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	refused := func(want error, args ...string) {
 		t.Helper()
 		if _, _, err := consign(t.Context(), environ, args...); !errors.Is(err, want) {

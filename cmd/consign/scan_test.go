@@ -19,7 +19,7 @@ func TestScan(t *testing.T) {
 	daemon := scanner.NewClamd(t)
 	s := testkit.New(t, testkit.Env("CONSIGN_SCANNER_URL", daemon.URL))
 	environ := append(external(t, s.DatabaseURL), "CONSIGN_PUBLIC_URL="+s.URL, "CONSIGN_SCANNER_URL="+daemon.URL)
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	ann := s.SignUp("ann@example.com")
 	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann"}).Want(http.StatusCreated)
 
@@ -72,7 +72,7 @@ func TestScan(t *testing.T) {
 func TestScanWithoutScanner(t *testing.T) {
 	t.Parallel()
 	environ := external(t, pgtest.URL(t))
-	if out := operator(t, environ)("scan", "status"); !strings.Contains(out, "none: CONSIGN_SCANNER_URL is not set") {
+	if out := runOperator(t, environ)("scan", "status"); !strings.Contains(out, "none: CONSIGN_SCANNER_URL is not set") {
 		t.Errorf("status:\n%s", out)
 	}
 	for _, uid := range []string{"00000000-0000-7000-8000-000000000001", "x"} {

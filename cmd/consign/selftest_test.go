@@ -130,7 +130,7 @@ func TestSelftest(t *testing.T) {
 		}
 	}
 	nothingLeft(t, s, before)
-	audited := operator(t, environ)("audit")
+	audited := runOperator(t, environ)("audit")
 	if strings.Count(audited, "installation.selftest") != 3 || !strings.Contains(audited, "olga") ||
 		!strings.Contains(audited, "result:passed") {
 		t.Errorf("the audit:\n%s", audited)
@@ -183,7 +183,7 @@ func TestSelftestInterrupted(t *testing.T) {
 		cancel()
 		nothingLeft(t, s, before)
 	}
-	if audited := operator(t, environ)("audit"); !strings.Contains(audited, "result:failed") {
+	if audited := runOperator(t, environ)("audit"); !strings.Contains(audited, "result:failed") {
 		t.Errorf("the audit:\n%s", audited)
 	}
 }
@@ -208,7 +208,7 @@ func TestSelftestFails(t *testing.T) {
 func TestSelftestAlone(t *testing.T) {
 	t.Parallel()
 	s, environ, before := selftestServer(t)
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	do("person", "create", selftestAddress)
 	do("mailbox", "create", selftestAddress)
 	if _, _, err := consign(t.Context(), environ, "selftest", "--mb", "1"); err == nil ||

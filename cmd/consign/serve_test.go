@@ -58,7 +58,7 @@ func TestOperateBesideServer(t *testing.T) {
 		}
 	}
 
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	do("healthcheck")
 	if text := do("person", "show", "owner@example.com"); !strings.Contains(text, "Olivia Owner") {
 		t.Errorf("the demo's owner:\n%s", text)

@@ -68,7 +68,7 @@ func TestTransferCommand(t *testing.T) {
 	delivered, _ := send(t, "POST", r+"/confirm", key, "")
 	uid := delivered["uid"].(string)
 
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	shown := do("transfer", "show", uid)
 	for _, want := range []string{"mailbox", "delivered", "sam@example.com", "owner@example.com, downloads 0", uid} {
 		if !strings.Contains(shown, want) {

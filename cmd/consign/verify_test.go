@@ -77,7 +77,7 @@ func TestLogCommands(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	environ := external(t, url)
-	do := operator(t, environ)
+	do := runOperator(t, environ)
 	if text := do("log", "key"); !strings.HasSuffix(text, " signing\n") {
 		t.Errorf("log key: %s", text)
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/metrics"
+	"github.com/consign-dev/consign/internal/operator"
 	operatorservice "github.com/consign-dev/consign/internal/operator/service"
 	"github.com/consign-dev/consign/internal/ratelimit/redis"
 	"github.com/consign-dev/consign/internal/repeats"
@@ -96,7 +97,7 @@ type App struct {
 	requests    *idempotency.Store
 	hosts       *hosts.Directory
 	metrics     *metrics.Metrics
-	maintenance atomic.Bool
+	maintenance atomic.Pointer[operator.Maintenance]
 	stopping    atomic.Bool
 	ready       atomic.Bool
 	written     written

@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/token"
@@ -70,7 +71,7 @@ func TestConsoleListener(t *testing.T) {
 	at.With("X-Forwarded-For", "192.0.2.7").Post(s.Admin+s.Identity+"/auth/login", login).WantError(fault.ErrForbidden)
 	at.With("X-Forwarded-For", "192.0.2.7").With("X-Forwarded-Proto", "https").Post(s.Admin+s.Identity+"/auth/login",
 		login).Want(http.StatusOK)
-	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{On: true}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "maintenance begins", func() bool {

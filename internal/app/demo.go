@@ -66,6 +66,11 @@ func (a *App) seedOwner(ctx context.Context) error {
 	if err := a.Identity.SetMember(ctx, by, identityservice.FreeOrganization, demoEmail, roles); err != nil {
 		return err
 	}
+	// One machine is one client network.
+	generous := identity.LimitsChange{NewTransferLimit: identity.To(10_000), NewTransferDrainRate: identity.To(10.0)}
+	if err := a.Identity.SetLimits(ctx, by, identityservice.FreeOrganization, generous); err != nil {
+		return err
+	}
 	owner, err := a.Identity.ShowPerson(ctx, demoEmail)
 	if err != nil {
 		return err

@@ -294,7 +294,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Settings: markedSettings(c, sealer), Classify: database.Classify,
-		Idempotency: a.requests, Maintenance: a.maintenance.Load,
+		Idempotency: a.requests, Maintenance: a.inMaintenance,
 		Console: a.console(), Room: a.roomForRows,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
@@ -339,6 +339,12 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		ProductName:     c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact,
 		SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Now: a.now, Log: a.log,
+		Announced: func() (from, until time.Time) {
+			if m := a.Maintenance(); m.On && !m.Begun(a.now()) {
+				return m.From, m.Until
+			}
+			return time.Time{}, time.Time{}
+		},
 	})
 	if err != nil {
 		return err
@@ -349,18 +355,24 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 			handle = a.API.HandleConsole
 		} else if web.OfSignIn(pattern) {
 			handle = a.API.HandleSignIn
+		} else if web.OfFiles(pattern) {
+			handle = a.API.HandleAlways
 		}
 		handle(pattern, pages)
 	}
 	a.API.HandleUnknown(func(w http.ResponseWriter, r *http.Request) {
-		ofAPI := slices.ContainsFunc([]string{c.IdentityBasePath, c.TransferBasePath, httpapi.OperatorBase}, func(base string) bool {
-			return strings.HasPrefix(r.URL.Path, base+"/")
-		})
-		if !ofAPI && web.PrefersHTML(r) {
+		if !a.ofAPI(r) && web.PrefersHTML(r) {
 			pages.NotFound(w, r)
 			return
 		}
 		httpapi.WriteError(w, r, errNoPath)
 	})
+	a.API.HandleMaintenance(a.closedPage(pages))
 	return nil
+}
+
+// ofAPI reports whether a path is below that of an API.
+func (a *App) ofAPI(r *http.Request) bool {
+	bases := []string{a.config.IdentityBasePath, a.config.TransferBasePath, httpapi.OperatorBase}
+	return slices.ContainsFunc(bases, func(base string) bool { return strings.HasPrefix(r.URL.Path, base+"/") })
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"net/netip"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
@@ -114,6 +115,7 @@ type exportedMailbox struct {
 	MaxFileSizeMB  int64           `json:"maxFileSizeMb,omitempty"`
 	VerifySender   bool            `json:"verifySender"`
 	PrefillLocked  bool            `json:"prefillLocked"`
+	OwnNetworks    []netip.Prefix  `json:"ownNetworks,omitempty"`
 	Picture        []byte          `json:"picture,omitempty"` // JPEG in base64
 }
 
@@ -232,7 +234,7 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 			AbsenceMessage: mailbox.AbsenceMessage, Secure: mailbox.Secure, FieldsSchema: mailbox.FieldsSchema, UISchema: mailbox.UISchema,
 			MIMETypeFilter: mailbox.MIMETypeFilter, MaxFiles: mailbox.MaxFiles, MaxFileSizeMB: mailbox.MaxFileSizeMB,
 			VerifySender:  mailbox.VerifySender,
-			PrefillLocked: mailbox.PrefillLocked,
+			PrefillLocked: mailbox.PrefillLocked, OwnNetworks: mailbox.OwnNetworks,
 		}
 		picture, err := a.Transfer.PersonPicture(ctx, record.UID)
 		if err != nil && !errors.Is(err, transfer.ErrNotFound) {

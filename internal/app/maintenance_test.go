@@ -3,10 +3,12 @@ package app_test
 import (
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
@@ -28,7 +30,7 @@ func TestMaintenance(t *testing.T) {
 			t.Errorf("%s after %v, want a second at most", what, took)
 		}
 	}
-	if err := first.App.SetMaintenance(t.Context(), true); err != nil {
+	if err := first.App.SetMaintenance(t.Context(), operator.Maintenance{On: true}); err != nil {
 		t.Fatal(err)
 	}
 	within("maintenance begins", func(s *testkit.Server) bool {
@@ -46,7 +48,7 @@ func TestMaintenance(t *testing.T) {
 	third := testkit.New(t, testkit.Beside(first))
 	checkUnavailable(t, "a new replica", third.Stranger().Get(third.Transfer+"/environment"))
 
-	if err := second.App.SetMaintenance(t.Context(), false); err != nil {
+	if err := second.App.SetMaintenance(t.Context(), operator.Maintenance{}); err != nil {
 		t.Fatal(err)
 	}
 	within("maintenance ends", func(s *testkit.Server) bool {
@@ -96,4 +98,33 @@ func TestMaintenanceConsole(t *testing.T) {
 	}
 	operator.Put(httpapi.OperatorBase+"/maintenance", map[string]any{"on": false}).Want(http.StatusNoContent)
 	poll.Until(t, "maintenance ends", func() bool { return s.Stranger().Get(s.Transfer+"/environment").Status == http.StatusOK })
+}
+
+// TestMaintenancePage: a browser sees a page with the end of a maintenance, in its language, and the files of it. A client gets the error.
+// Before it begins, the pages announce it, and everything works.
+func TestMaintenancePage(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	browser := s.Stranger().With("Accept", "text/html,application/xhtml+xml,*/*;q=0.8").With("Accept-Language", "de")
+	begin, end := s.Clock.Now().Add(time.Hour).UTC().Truncate(time.Second), s.Clock.Now().Add(2*time.Hour).UTC().Truncate(time.Second)
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{On: true, From: begin, Until: end}); err != nil {
+		t.Fatal(err)
+	}
+	times := func(body []byte) string {
+		return strings.Join(regexp.MustCompile(`datetime="[^"]*"`).FindAllString(string(body), -1), " ")
+	}
+	said := func(at time.Time) string { return `datetime="` + at.Format(time.RFC3339) + `"` }
+	poll.Until(t, "the announcement", func() bool {
+		return times(browser.Get("/login").Want(http.StatusOK).Body) == said(begin)+" "+said(end)
+	})
+	s.Clock.Advance(time.Hour)
+	page := browser.Get("/m/somebody").Want(http.StatusServiceUnavailable)
+	if times(page.Body) != said(end) || !strings.Contains(string(page.Body), "Wartungsarbeiten") || page.Header.Get("Retry-After") != "60" {
+		t.Errorf("the page is %s", page.Body)
+	}
+	file := regexp.MustCompile(`/assets/[^"]+/frame[.]js`).FindString(string(page.Body))
+	s.Stranger().Get(file).Want(http.StatusOK)
+	checkUnavailable(t, "an API as a page", browser.Get(s.Transfer+"/environment"))
+	checkUnavailable(t, "a client", s.Stranger().Get("/m/somebody"))
+	checkUnavailable(t, "a post of a browser", browser.Post("/m/somebody", nil))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
@@ -152,7 +153,7 @@ func TestMaintenanceSparesUploads(t *testing.T) {
 	mailboxOwner(s)
 	f := beginUpload(t, s, 1)
 	poll.Until(t, "the upload is under way", func() bool { return scrape(t, s)["consign_uploads_in_flight"] == 1 })
-	if err := s.App.SetMaintenance(t.Context(), true); err != nil {
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{On: true}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "maintenance begins", func() bool { return f.sam.Head(f.content).Status == http.StatusServiceUnavailable })
@@ -161,7 +162,7 @@ func TestMaintenanceSparesUploads(t *testing.T) {
 		t.Fatalf("the upload ended with %+v", got)
 	}
 	checkUnavailable(t, "the confirmation", f.sam.Post(f.reservation+"/confirm", nil))
-	if err := s.App.SetMaintenance(t.Context(), false); err != nil {
+	if err := s.App.SetMaintenance(t.Context(), operator.Maintenance{}); err != nil {
 		t.Fatal(err)
 	}
 	poll.Until(t, "maintenance ends", func() bool { return f.sam.Head(f.content).Status == http.StatusOK })

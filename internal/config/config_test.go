@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 		"PublicURL": "http://localhost:8080", "Listen": ":8080", "AdminListen": "127.0.0.1:9090", "DataDir": dir,
 		"StorageURL": "file://" + dir + "/objects", "RequireHTTPS": false, "MailFrom": `"Consign" <noreply@localhost>`, "RateLimit": true,
 		"IDTokenLifetime": 720 * time.Hour, "PickupTokenLifetime": time.Minute, "AvailableTTL": []int{1, 3, 7, 14, 30},
-		"NewTransferBucket": 1.0, "EnumerationStrict": false, "SecretKey": 0,
+		"NewTransferBucket": 6.0, "EnumerationStrict": false, "SecretKey": 0,
 		"ProviderName": "Consign", "ProviderURL": "http://localhost:8080", "IdentityBasePath": "/id/v3", "ListenDatabaseURL": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -43,17 +43,18 @@ func (s *Server) hasConsole(x *exchange) bool {
 	return s.console != ConsoleOff && x.admin || s.console == ConsolePublic && x.client.Host.Free
 }
 
-// lasts reports whether a request goes on during maintenance because operators need it: it is for the console, or for signing in there.
+// lasts reports whether a request goes on during maintenance: it is for a file of pages, or operators need it for the console, or for
+// signing in there.
 func (s *Server) lasts(x *exchange, r *http.Request) bool {
-	if !s.hasConsole(x) {
-		return false
-	}
 	path := r.URL.RawPath
 	if path == "" {
 		path = r.URL.Path
 	}
 	pattern := s.mux.Find(chi.NewRouteContext(), r.Method, path)
-	return s.lasting[pattern] || s.lasting[r.Method+" "+pattern]
+	if !s.hasConsole(x) {
+		return s.always[pattern]
+	}
+	return s.always[pattern] || s.lasting[pattern] || s.lasting[r.Method+" "+pattern]
 }
 
 // originOf returns the origin that pages of this request's listener have, apart from the host.

@@ -67,6 +67,15 @@ func (s *Server) HandleSignIn(pattern string, h http.Handler) {
 	s.Handle(pattern, h)
 }
 
+// HandleAlways is Handle for files of pages: they go on during maintenance.
+func (s *Server) HandleAlways(pattern string, h http.Handler) {
+	s.always[pattern] = true
+	s.Handle(pattern, h)
+}
+
+// HandleMaintenance serves what is refused during maintenance. h reports whether it answered; otherwise a fault does.
+func (s *Server) HandleMaintenance(h func(http.ResponseWriter, *http.Request) bool) { s.closed = h }
+
 // HandleUnknown serves paths without a route. The default answers fault.ErrNotFound.
 func (s *Server) HandleUnknown(h http.HandlerFunc) { s.mux.NotFound(h) }
 

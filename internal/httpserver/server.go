@@ -85,10 +85,13 @@ type Server struct {
 	now          func() time.Time
 	log          *slog.Logger
 
-	mux     *chi.Mux
-	routes  []httpapi.MountedRoute
-	probes  map[string]http.Handler
-	lasting map[string]bool // method and pattern, or a page's pattern: goes on during maintenance at hosts that have the console
+	mux    *chi.Mux
+	routes []httpapi.MountedRoute
+	probes map[string]http.Handler
+	always map[string]bool                               // a page's pattern: goes on during maintenance at all hosts
+	closed func(http.ResponseWriter, *http.Request) bool // answers browsers during maintenance
+	// lasting: method and pattern, or a page's pattern. It goes on during maintenance at hosts that have the console.
+	lasting map[string]bool
 	traffic traffic
 	warned  atomic.Bool // the warning about untrusted forwarding headers was logged
 }
@@ -105,7 +108,7 @@ func New(o Options) *Server {
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},
 		mux:     chi.NewMux(),
 		probes:  make(map[string]http.Handler),
-		lasting: make(map[string]bool),
+		lasting: make(map[string]bool), always: make(map[string]bool),
 	}
 	for _, origin := range o.CORSOrigins {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
@@ -142,6 +145,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, admin bool) {
 	x.client.SameOrigin = s.sameOrigin(r, forwarded.host, s.originOf(x, forwarded))
 	err := s.admit(ctx, x, r, forwarded)
 	r = r.WithContext(token.WithCaller(ctx, token.Caller{Client: x.client}))
+	if errors.Is(err, errMaintenance) && s.closed != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		x.Header().Set("Retry-After", "60")
+		if s.closed(x, r) {
+			return
+		}
+	}
 	if err != nil {
 		x.Fail(r, err)
 		return
@@ -219,7 +228,7 @@ var errNoHTTPS = fault.ErrForbidden.With(
 	"this server answers over HTTPS only; if a proxy ends TLS in front of it, list the proxy's address in CONSIGN_TRUSTED_PROXIES and let " +
 		"it send X-Forwarded-Proto: https")
 
-const maintenanceRetry = time.Minute
+var errMaintenance = fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(time.Minute)
 
 // admit resolves the host, answers CORS, and refuses plain HTTP, unknown hosts and requests during maintenance (contract 1.2, 1.3,
 // 1.9, 1.10).
@@ -239,7 +248,7 @@ func (s *Server) admit(ctx context.Context, x *exchange, r *http.Request, f forw
 		s.allowOrigin(x, r, host)
 	}
 	if s.maintenance != nil && s.maintenance() && !x.admin && !s.lasts(x, r) {
-		return fault.ErrUnavailable.With("the service is under maintenance").WithRetryAfter(maintenanceRetry)
+		return errMaintenance
 	}
 	return hostErr
 }

@@ -20,6 +20,30 @@ const (
 	Off     State = "off"
 )
 
+// Maintenance is a time in which every replica refuses requests. Announced, it begins by itself.
+type Maintenance struct {
+	On    bool      `json:"on"`
+	From  time.Time `json:"from,omitzero"`  // zero: at once
+	Until time.Time `json:"until,omitzero"` // as people are told; an operator ends it. Zero: unknown
+}
+
+// Problem says what is wrong with a maintenance that is to be set; empty: nothing.
+func (m Maintenance) Problem(now time.Time) string {
+	const most = 30 * 24 * time.Hour
+	switch {
+	case m.From.After(now.Add(most)):
+		return "from: must be within 30 days"
+	case !m.Until.IsZero() && (!m.Until.After(now) || !m.Until.After(m.From)):
+		return "until: must be in the future and after from"
+	case m.Until.After(now.Add(2 * most)):
+		return "until: must be within 60 days"
+	}
+	return ""
+}
+
+// Begun reports whether requests are refused.
+func (m Maintenance) Begun(now time.Time) bool { return m.On && !now.Before(m.From) }
+
 // Overview is the state of the installation as the replica that was asked sees it. Counts of mails, jobs and files are those of all
 // replicas; Traffic, Started and the outcomes are those of this one.
 type Overview struct {

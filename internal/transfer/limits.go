@@ -6,6 +6,7 @@ const (
 	MaxPage           = 200      // transfers in a list
 	MaxAttachments    = 1_000    // files that one request announces
 	MaxGroupMailboxes = 1_000    // mailboxes of a group
+	MaxOwnNetworks    = 20       // networks of the house of a mailbox's owner
 	MaxFilterEntries  = 100      // entries of a MIMEFilter
 	MaxFields         = 1_000    // values of a reservation's fields
 	MaxFieldsBytes    = 64 << 10 // names and values of a reservation's fields

@@ -1,6 +1,10 @@
 package transfer
 
 import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
@@ -25,8 +29,40 @@ type Mailbox struct {
 	VerifySender   bool             // a stranger verifies the stated address with a code
 	PrefillLocked  bool             // the page shows values from its link locked; the server cannot know them
 	Inspection     InspectionPolicy // empty: the organization's
+	OwnNetworks    []netip.Prefix   // of the owner's house: see IsHouse
 	HasPicture     bool             // the page shows a picture behind its panel
 	Suspended      bool             // by an operator; that of its owner is in Account
+}
+
+// IsHouse reports whether a client network is one of the owner's house. Strangers there share none of the bounds of one client network at
+// the mailbox, only those of all strangers.
+func IsHouse(own []netip.Prefix, client netip.Prefix) bool {
+	return client.IsValid() && slices.ContainsFunc(own, func(p netip.Prefix) bool { return p.Contains(client.Addr()) })
+}
+
+// ParseOwnNetworks parses networks of the owner's house: at most MaxOwnNetworks, IPv4 of /16 to /32 and IPv6 of /32 to /64. An address
+// stands for its client network. problem is empty for valid ones.
+func ParseOwnNetworks(list []string) (own []netip.Prefix, problem string) {
+	if len(list) > MaxOwnNetworks {
+		return nil, fmt.Sprintf("has more than %d entries", MaxOwnNetworks)
+	}
+	for _, text := range list {
+		p, err := netip.ParsePrefix(text)
+		widest, narrowest := 16, 32
+		if strings.Contains(text, ":") {
+			widest, narrowest = 32, 64
+		}
+		if address, addressErr := netip.ParseAddr(text); addressErr == nil && address.Zone() == "" {
+			p, err = netip.PrefixFrom(address, narrowest), nil
+		}
+		if err != nil || p.Addr().Is4In6() || p.Bits() < widest || p.Bits() > narrowest {
+			return nil, "must hold addresses, or networks such as 198.51.100.0/24: of IPv4 /16 to /32, of IPv6 /32 to /64"
+		}
+		if p = p.Masked(); !slices.Contains(own, p) {
+			own = append(own, p)
+		}
+	}
+	return own, ""
 }
 
 // ListedMailbox is what a list for operators shows of a mailbox or a group.

@@ -8,5 +8,8 @@ type StrangerLimits struct {
 	MaxFiles     int32 // objects of one reservation
 	Mails        int   // mails a day to the owner about deliveries of strangers
 
+	// House: the client is of the house of the mailbox's owner, so it has no share of what is the mailbox's.
+	House bool
+
 	OrganizationReservations int // open reservations at all mailboxes of an organization; 0: no bound
 }

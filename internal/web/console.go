@@ -14,10 +14,11 @@ func OfConsole(pattern string) bool {
 	return pattern == consolePath || strings.HasPrefix(pattern, consolePath+"/")
 }
 
-// OfSignIn reports whether a pattern is that of the sign-in page, or of a file that pages load.
-func OfSignIn(pattern string) bool {
-	return pattern == "/login" || strings.HasPrefix(pattern, "/assets/")
-}
+// OfSignIn reports whether a pattern is that of the sign-in page.
+func OfSignIn(pattern string) bool { return pattern == "/login" }
+
+// OfFiles reports whether a pattern is that of files that pages load.
+func OfFiles(pattern string) bool { return strings.HasPrefix(pattern, "/assets/") }
 
 // consoleEntries are the pages of the console (contract 9.2). Their scripts and their own stylesheet are in assets/admin.
 var consoleEntries = []entry{

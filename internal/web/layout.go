@@ -17,6 +17,7 @@ func (v view) layout() g.Node {
 			h.Header(h.Class("top"),
 				h.A(h.Class("brand"), h.Href("/"), mark(), h.Span(g.Text(v.Product))),
 				h.Div(h.ID("nav"))),
+			v.announced(),
 			h.Main(h.ID("main"), h.TabIndex("-1"),
 				h.Div(h.Class("early"),
 					h.H1(g.Text(v.heading())),

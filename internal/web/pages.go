@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -156,6 +157,38 @@ func lost(p i18n.Printer) (g.Node, error) {
 		h.A(h.Class("button"), h.Href("/"), g.Text(p.T("Go to the start page")))), nil
 }
 
+// closedUntil returns the page of a maintenance. The script of the frame shows the time as the visitor's clock has it.
+func closedUntil(until time.Time) entry {
+	return entry{
+		pattern: "maintenance",
+		script:  frame,
+		title:   func(p i18n.Printer) string { return p.T("We’ll be right back") },
+		lead: func(p i18n.Printer) string {
+			return p.T("The service is under maintenance. Uploads that were begun go on afterwards.")
+		},
+		body: func(p i18n.Printer) (g.Node, error) {
+			return h.Div(h.Class("blank lost"),
+				g.If(!until.IsZero(), h.P(g.Text(p.T("It is expected to end:")+" "), moment(until))),
+				h.A(h.Class("button"), h.Href(""), g.Text(p.T("Try again")))), nil
+		},
+	}
+}
+
+// moment returns a time in UTC, which the script of the frame writes as the visitor's clock has it.
+func moment(at time.Time) g.Node {
+	return h.Time(h.DateTime(at.UTC().Format(time.RFC3339)), g.Text(at.UTC().Format("2006-01-02 15:04 UTC")))
+}
+
+// announced returns the notice of a maintenance to come, which the script of the frame shows to people who are signed in.
+func (v view) announced() g.Node {
+	if v.From.IsZero() {
+		return nil
+	}
+	return h.Aside(h.ID("announced"), h.Class("announced"), g.Attr("hidden"),
+		g.Text(v.T("Maintenance is planned. Uploads stop then, and go on afterwards.")+" "),
+		moment(v.From), g.If(!v.Until.IsZero(), g.Group{g.Text(" – "), moment(v.Until)}))
+}
+
 // view holds the data of the layout.
 type view struct {
 	i18n.Printer        // of the visitor's language
@@ -169,10 +202,11 @@ type view struct {
 	OwnStyles    []string // paths of the page's own stylesheets
 	Script       string
 	House        bool
-	Waits        bool     // the script renders the content; show a loading notice until then
-	Modules      []string // imports of the script, for modulepreload
-	Translations string   // JSON of the script's sentences: msgid to its translation, or to the list of plural forms
-	Body         g.Node   // nil: none
+	Waits        bool      // the script renders the content; show a loading notice until then
+	Modules      []string  // imports of the script, for modulepreload
+	Translations string    // JSON of the script's sentences: msgid to its translation, or to the list of plural forms
+	Body         g.Node    // nil: none
+	From, Until  time.Time // of an announced maintenance
 
 	Product, Provider, ProviderURL, Support string
 	Identity, Transfer                      string // base paths of the APIs
@@ -209,6 +243,9 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		Translations: string(encoded),
 		Product:      o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),
+	}
+	if o.Announced != nil {
+		v.From, v.Until = o.Announced()
 	}
 	for _, name := range i18n.Locales() {
 		v.Locales = append(v.Locales, localeName{name, strings.ReplaceAll(name, "_", "-"), localeNames[name], name == locale})

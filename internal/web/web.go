@@ -57,7 +57,8 @@ type Options struct {
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
 	Catalog          *i18n.Catalog
-	Now              func() time.Time // the clock that token expiry is compared with
+	Announced        func() (from, until time.Time) // of a maintenance to come; zero: none, or an end that is not known
+	Now              func() time.Time               // the clock that token expiry is compared with
 	Log              *slog.Logger
 }
 
@@ -112,6 +113,11 @@ func (p *Pages) NotFound(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.render(w, r, http.StatusNotFound, missing)
+}
+
+// Closed serves the page of a maintenance, which ends about until (zero: not known). It is for browsers: see PrefersHTML.
+func (p *Pages) Closed(w http.ResponseWriter, r *http.Request, until time.Time) {
+	p.render(w, r, http.StatusServiceUnavailable, closedUntil(until))
 }
 
 // handle registers h for a chi pattern. It uses chi like app does, because http.ServeMux redirects paths such as /m/.. .

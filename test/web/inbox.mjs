@@ -244,7 +244,7 @@ export async function inboxTests() {
     await p.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await p.locator(".badge.revoked").waitFor();
     await p.waitForTimeout(500); // the list loads again
-    equal(await p.locator(".entry .what .dim").innerText(), "For two", "subject after revoking");
+    equal(await p.locator(".entry .subject").innerText(), "For two", "subject after revoking");
   });
 
   await test("an unlocked transfer stays unlocked in its tab, and a link that leads nowhere says what to do", async () => {

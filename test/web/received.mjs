@@ -55,15 +55,54 @@ export async function receivedTests() {
     await q.getByRole("button", { name: /Bridge/ }).waitFor();
   });
 
+  await test("received: rows say what is in them, all are chosen and read at once, and keys go through them", async () => {
+    const owner = await person("Rosa");
+    const { body: mailbox } = await api("PUT", `${transfer}/mailbox`, { token: await access(owner),
+      json: { vanityLink: `rosa${Date.now()}`, fieldsSchema: { type: "object", title: "Questions", required: [],
+        properties: { patient: { type: "string", title: "Patient" } } } } });
+    const public_ = `${transfer}/public/mailbox/${mailbox.uid}`, json = { anonSender: "Sam", anonEmail: "sam@example.com" };
+    await deliver(public_, { json }, "With a subject");
+    const { body, token } = await api("POST", public_, { json });
+    const at = `${transfer}/reservations/${body.uid}`;
+    for (const name of ["x-ray.png", "report.pdf"]) {
+      await api("POST", `${at}/objects`, { token, json: { clientId: name, name, intendedSize: 0 } });
+    }
+    await api("PATCH", at, { token, json: { fields: { patient: "4711" } } });
+    await api("POST", `${at}/confirm`, { token });
+    const p = await page(await signedIn(owner), "/inbox");
+    await p.locator(".entry.new").nth(1).waitFor();
+    const row = p.locator(".entry").first();
+    equal(await row.locator(".subject").innerText(), "4711", "the first answer");
+    equal(await row.locator(".what .dim").innerText(), "x-ray.png and 1 more", "its files");
+    equal(await p.getByText("address not checked").count(), 0, "doubts in the list");
+    if (!/now|this minute|seconds|minute/.test(await row.locator(".when").innerText())) throw new Error("the date is not relative");
+    await p.getByRole("button", { name: "Select", exact: true }).click();
+    await p.getByLabel("Select all").check();
+    await p.getByText("2 selected").waitFor();
+    await p.getByRole("button", { name: "Mark as read" }).click();
+    await p.waitForFunction(() => !document.querySelector(".entry.new"));
+    await p.keyboard.press("j");
+    await p.keyboard.press("j");
+    equal(await p.evaluate(() => document.activeElement?.textContent?.includes("With a subject")), true, "second row has the focus");
+    await p.keyboard.press("k");
+    await p.keyboard.press("o");
+    await p.locator(".entry.open").getByText("Patient").waitFor();
+    equal(await p.evaluate(() => { // the answers stand before the files
+      const [answers, files] = [document.querySelector(".panel .facts"), document.querySelector(".panel .contents")];
+      return Boolean(answers && files && answers.compareDocumentPosition(files) & Node.DOCUMENT_POSITION_FOLLOWING);
+    }), true, "answers before files");
+    equal(await p.getByText("address not checked").count(), 1, "doubts in the details");
+  });
+
   await test("received: filters, order, and several transfers deleted at once", async () => {
     const [dora, emil] = [await person("Dora"), await person("Emil")];
     for (const subject of ["One", "Two", "Three"]) await send(dora, emil, subject);
     const p = await page(await signedIn(emil), "/inbox");
-    const subjects = async () => p.locator(".entry > .head .what .dim").allInnerTexts();
+    const subjects = async () => p.locator(".entry > .head .subject").allInnerTexts();
     await p.locator(".entry").nth(2).waitFor();
     equal(await subjects(), ["Three", "Two", "One"], "newest first");
     await p.getByLabel("Order").selectOption("oldest");
-    await p.waitForFunction(() => document.querySelector(".entry .what .dim")?.textContent === "One");
+    await p.waitForFunction(() => document.querySelector(".entry .subject")?.textContent === "One");
     await p.getByRole("button", { name: /Two/ }).click();
     await p.locator(".entry.open .badge", { hasText: "Opened" }).waitFor();
     await p.getByLabel("Show", { exact: true }).selectOption("new");
@@ -72,7 +111,7 @@ export async function receivedTests() {
     await p.getByLabel("Show", { exact: true }).selectOption("");
     await p.locator(".entry").nth(2).waitFor();
     await p.getByRole("button", { name: "Select" }).click();
-    for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
+    for (const n of [0, 2]) await p.locator(".pick input").nth(n).check();
     await p.getByText("2 selected").waitFor();
     await p.locator(".chosen").getByRole("button", { name: "Delete" }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
@@ -120,7 +159,7 @@ export async function receivedTests() {
     await focused(p, "More");
 
     await p.getByRole("button", { name: "Select" }).click();
-    for (const n of [0, 2]) await p.getByRole("checkbox").nth(n).check();
+    for (const n of [0, 2]) await p.locator(".pick input").nth(n).check();
     const saved = [];
     p.on("download", (d) => saved.push(d));
     await Promise.all([p.waitForEvent("download", { predicate: () => saved.length === 2 }),

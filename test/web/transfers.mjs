@@ -137,14 +137,14 @@ export async function transferTests() {
       await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "a.txt", intendedSize: 0 } });
       await api("POST", `${at}/confirm`, { token });
     };
-    for (let i = 0; i < 30; i++) await arrive(i);
+    for (let i = 0; i < 55; i++) await arrive(i);
     const p = await page(await signedIn(who), "/inbox");
-    equal(await p.locator(".entry").count(), 25, "first page");
+    equal(await p.locator(".entry").count(), 50, "first page");
     await p.getByRole("button", { name: "Show more" }).click();
-    await p.locator(".entry").nth(29).waitFor();
-    await arrive(30);
-    await p.getByText("Number 30").waitFor();
-    if (await p.locator(".entry").count() < 30) throw new Error("the list was folded up");
+    await p.locator(".entry").nth(54).waitFor();
+    await arrive(55);
+    await p.getByText("Number 55").waitFor();
+    if (await p.locator(".entry").count() < 55) throw new Error("the list was folded up");
 
     let asked = 0; // search answers without results; the fourteenth has one
     await p.route(/transfers\?.*search=/, async (route) => {

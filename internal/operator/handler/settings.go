@@ -4,9 +4,11 @@ package handler
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
+	"github.com/consign-dev/consign/internal/operator"
 	"github.com/consign-dev/consign/internal/strictjson"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/translog"
@@ -23,12 +25,15 @@ type settingResponse struct {
 
 type settingsResponse struct {
 	Maintenance bool              `json:"maintenance"`
+	From        *httpapi.Time     `json:"maintenanceFrom,omitempty"`
+	Until       *httpapi.Time     `json:"maintenanceUntil,omitempty"`
 	Settings    []settingResponse `json:"settings"`
 }
 
 // getSettings handles GET /settings.
 func (h *Handler) getSettings(w http.ResponseWriter, _ *http.Request) error {
-	answer := settingsResponse{Maintenance: h.service.Maintenance()}
+	m, begun := h.service.Maintenance()
+	answer := settingsResponse{Maintenance: begun, From: known(m.From), Until: known(m.Until)}
 	for _, s := range h.service.Settings() {
 		source := "default"
 		if s.Given {
@@ -39,8 +44,18 @@ func (h *Handler) getSettings(w http.ResponseWriter, _ *http.Request) error {
 	return httpapi.JSON(w, http.StatusOK, answer)
 }
 
+// known returns a time, nil for the zero one.
+func known(at time.Time) *httpapi.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return new(httpapi.Time(at))
+}
+
 type maintenanceRequest struct {
-	On *bool `json:"on"`
+	On    *bool      `json:"on"`
+	From  *time.Time `json:"from"`
+	Until *time.Time `json:"until"`
 }
 
 // putMaintenance handles PUT /maintenance.
@@ -52,7 +67,17 @@ func (h *Handler) putMaintenance(w http.ResponseWriter, r *http.Request) error {
 	if in.On == nil {
 		return fault.ErrInvalid.With("on: is required")
 	}
-	if err := h.service.SetMaintenance(r.Context(), *in.On); err != nil {
+	m := operator.Maintenance{On: *in.On}
+	if m.On && in.From != nil {
+		m.From = in.From.UTC()
+	}
+	if m.On && in.Until != nil {
+		m.Until = in.Until.UTC()
+	}
+	if problem := m.Problem(h.service.Now()); problem != "" {
+		return fault.ErrInvalid.With(problem)
+	}
+	if err := h.service.SetMaintenance(r.Context(), m); err != nil {
 		return err
 	}
 	return httpapi.NoContent(w)

@@ -25,7 +25,8 @@ func (s *Service) Overview(ctx context.Context) operator.Overview {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	o := operator.Overview{
-		Version: s.options.Version, Started: s.started, At: s.options.Now(), Maintenance: s.options.Maintenance(), Traffic: s.options.Traffic(),
+		Version: s.options.Version, Started: s.started, At: s.options.Now(), Maintenance: s.options.Maintenance().Begun(s.options.Now()),
+		Traffic: s.options.Traffic(),
 		Storage: s.storage(), Redis: s.redis(),
 	}
 	var checks sync.WaitGroup

@@ -36,9 +36,9 @@ type Options struct {
 	Storage     func() error  // why the storage does not work
 	Scanner     func(ctx context.Context) (operator.Scanner, error)
 	Traffic     func() operator.Traffic
-	Maintenance func() bool
+	Maintenance func() operator.Maintenance
 	// SetMaintenance turns maintenance mode on or off on every replica.
-	SetMaintenance func(ctx context.Context, on bool) error
+	SetMaintenance func(ctx context.Context, m operator.Maintenance) error
 	Settings       []operator.Setting
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter

@@ -15,12 +15,15 @@ import (
 // Settings lists the settings of this replica, secrets masked.
 func (s *Service) Settings() []operator.Setting { return s.options.Settings }
 
-// Maintenance reports whether this replica is in maintenance mode.
-func (s *Service) Maintenance() bool { return s.options.Maintenance() }
+// Maintenance returns the maintenance that this replica knows of, and whether requests are refused.
+func (s *Service) Maintenance() (m operator.Maintenance, begun bool) {
+	m = s.options.Maintenance()
+	return m, m.Begun(s.options.Now())
+}
 
-// SetMaintenance turns maintenance mode on or off on every replica.
-func (s *Service) SetMaintenance(ctx context.Context, on bool) error {
-	return s.options.SetMaintenance(ctx, on)
+// SetMaintenance turns maintenance mode on or off on every replica, or announces it.
+func (s *Service) SetMaintenance(ctx context.Context, m operator.Maintenance) error {
+	return s.options.SetMaintenance(ctx, m)
 }
 
 // Refusals lists the buckets that were full in this replica since its start, the one that refused most first.

@@ -38,8 +38,9 @@ type mailboxResponse struct {
 	HasPicture                bool            `json:"hasPicture"`
 
 	// For the owner only.
-	Inspection             string `json:"inspection,omitempty"`
-	OrganizationInspection string `json:"organizationInspection,omitempty"` // left out without a scanner
+	OwnNetworks            []string `json:"ownNetworks,omitempty"`
+	Inspection             string   `json:"inspection,omitempty"`
+	OrganizationInspection string   `json:"organizationInspection,omitempty"` // left out without a scanner
 }
 
 // mailboxFrom returns the public view of a mailbox.
@@ -65,6 +66,9 @@ func (h *Handler) ownMailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 	b := mailboxFrom(m)
 	b.Secure = m.Secure
 	b.MIMETypeFilter = m.MIMETypeFilter
+	for _, p := range m.OwnNetworks {
+		b.OwnNetworks = append(b.OwnNetworks, p.String())
+	}
 	b.Inspection = string(m.Inspection)
 	if h.service.Inspects() {
 		b.OrganizationInspection = string(m.Owner.Inspection.Effective().Strangers)
@@ -106,6 +110,7 @@ type mailboxRequest struct {
 	VerifySender   bool            `json:"verifySender"`
 	PrefillLocked  bool            `json:"prefillLocked"`
 	Inspection     string          `json:"inspection"`
+	OwnNetworks    []string        `json:"ownNetworks"`
 }
 
 func (in mailboxRequest) domain() (transfer.Mailbox, error) {
@@ -116,6 +121,10 @@ func (in mailboxRequest) domain() (transfer.Mailbox, error) {
 		VerifySender:   in.VerifySender, PrefillLocked: in.PrefillLocked, Inspection: transfer.InspectionPolicy(in.Inspection),
 	}
 	var problems fault.Problems
+	own, problem := transfer.ParseOwnNetworks(in.OwnNetworks)
+	if m.OwnNetworks = own; problem != "" {
+		problems.Add("ownNetworks", problem)
+	}
 	if in.Inspection != "" && !m.Inspection.Valid() {
 		problems.Add("inspection", "must be hold, mark or off")
 	}

@@ -46,7 +46,7 @@ func TestReservingAMailbox(t *testing.T) {
 
 func TestNewTransferBucket(t *testing.T) {
 	t.Parallel()
-	s, _ := newMailbox(t) // CONSIGN_RATE_LIMIT=off does not disable this bucket
+	s, _ := newMailbox(t, ofTwenty) // CONSIGN_RATE_LIMIT=off does not disable this bucket
 	public := s.Transfer + "/public/mailbox/ann"
 	for range 20 {
 		s.Stranger().Post(public, nil).Want(http.StatusCreated)

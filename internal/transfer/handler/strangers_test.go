@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/service"
@@ -21,6 +22,9 @@ func behindProxy(options ...testkit.Option) []testkit.Option {
 	}, options...)
 }
 
+// ofTwenty makes the bucket of new transfers small.
+var ofTwenty = testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "20,1/60s")
+
 // strangerAt returns a stranger with a client address.
 func strangerAt(s *testkit.Server, address string) *testkit.Person {
 	return s.Stranger().With("X-Forwarded-For", address)
@@ -30,7 +34,7 @@ func strangerAt(s *testkit.Server, address string) *testkit.Person {
 // the owner from sending.
 func TestStrangersCannotCloseAMailbox(t *testing.T) {
 	t.Parallel()
-	s, ann := newMailbox(t, behindProxy()...)
+	s, ann := newMailbox(t, behindProxy(ofTwenty)...)
 	public := s.Transfer + "/public/mailbox/ann"
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -84,7 +88,7 @@ func TestAttackMailboxPrefix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := newMailbox(t, behindProxy()...)
+			s, _ := newMailbox(t, behindProxy(ofTwenty)...)
 			made := 0
 			for i := range 40 {
 				if strangerAt(s, fmt.Sprintf(c.format, i+1)).Post(s.Transfer+"/public/mailbox/ann", nil).Status == http.StatusCreated {
@@ -208,4 +212,68 @@ func TestAttackStrangersAtAnOrganization(t *testing.T) {
 	for i := range 6 {
 		strangerAt(s, fmt.Sprintf("198.51.%d.7", i)).Post(eve, nil).Want(http.StatusCreated)
 	}
+}
+
+// TestHouseOfAnOwner: a class behind one address hands in, whatever the bounds of one network are, once the owner has listed the address.
+// What all strangers share stays bounded, and other networks still find room.
+func TestHouseOfAnOwner(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t, behindProxy(ofTwenty, testkit.Env("CONSIGN_STRANGER_RESERVATIONS", "18"))...)
+	public, mailbox := s.Transfer+"/public/mailbox/ann", s.Transfer+"/mailbox"
+	taken := func(address string, most int) (n int) {
+		t.Helper()
+		for n < most && strangerAt(s, address).Post(public, nil).Status == http.StatusCreated {
+			n++
+		}
+		return n
+	}
+	if n := taken("198.51.100.7", 10); n != 4 { // a quarter of 18 open ones
+		t.Errorf("a network that is not the house's took %d", n)
+	}
+	put := map[string]any{"vanityLink": "ann", "ownNetworks": []string{"198.51.100.9/24", "198.51.100.0/24", "2001:db8:1:2::5"}}
+	own := ann.Put(mailbox, put).Want(http.StatusOK)
+	if got := fmt.Sprint(own.Value("ownNetworks")); got != "[198.51.100.0/24 2001:db8:1:2::/64]" {
+		t.Errorf("the house is %s", got)
+	}
+	if s.Stranger().Get(public).Want(http.StatusOK).Value("ownNetworks") != nil {
+		t.Error("strangers see the networks of the house")
+	}
+	if n := taken("198.51.100.7", 9) + taken("2001:db8:1:2::77", 2); n != 11 {
+		t.Errorf("the house took %d of 11", n)
+	}
+	if n := taken("203.0.113.5", 3); n != 3 {
+		t.Errorf("another network took %d of 3", n)
+	}
+	strangerAt(s, "198.51.100.7").Post(public, nil).WantError(transfer.ErrMailboxBusy)
+}
+
+// TestOwnNetworks: what cannot be a house is refused.
+func TestOwnNetworks(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t)
+	many := make([]string, transfer.MaxOwnNetworks+1)
+	for i := range many {
+		many[i] = fmt.Sprintf("10.%d.0.0/16", i)
+	}
+	for _, list := range [][]string{{"0.0.0.0/0"}, {"10.0.0.0/15"}, {"::/0"}, {"2001:db8::/31"}, {"2001:db8::/96"}, {"::ffff:10.0.0.0/112"},
+		{"example.org"}, {""}, {"fe80::1%eth0/64"}, many} {
+		ann.Put(s.Transfer+"/mailbox", map[string]any{"ownNetworks": list}).WantError(fault.ErrInvalid)
+	}
+	got := ann.Put(s.Transfer+"/mailbox", map[string]any{"ownNetworks": many[1:]}).Want(http.StatusOK)
+	if n := len(got.Value("ownNetworks").([]any)); n != transfer.MaxOwnNetworks {
+		t.Errorf("the mailbox has %d networks", n)
+	}
+	if ann.Put(s.Transfer+"/mailbox", map[string]any{}).Want(http.StatusOK).Value("ownNetworks") != nil {
+		t.Error("networks that were left out stay")
+	}
+}
+
+// TestAClassHandsIn: with the settings of a new installation thirty people behind one address hand in at once.
+func TestAClassHandsIn(t *testing.T) {
+	t.Parallel()
+	s, _ := newMailbox(t, behindProxy()...)
+	for range 30 {
+		strangerAt(s, "198.51.100.7").Post(s.Transfer+"/public/mailbox/ann", nil).Want(http.StatusCreated)
+	}
+	strangerAt(s, "198.51.100.8").Post(s.Transfer+"/public/mailbox/ann", nil).Want(http.StatusCreated)
 }

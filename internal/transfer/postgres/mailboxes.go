@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -32,6 +33,7 @@ const (
 	coalesce(v.link, '') AS vanity_link, coalesce(m.slogan, '') AS slogan, m.absent, coalesce(m.absence_message, '') AS absence_message,
 	m.fields_schema, m.ui_schema, m.mime_type_filter, coalesce(m.max_files, 0) AS max_files,
 	coalesce(m.max_file_size_mb, 0) AS max_file_size_mb, m.verify_sender, m.prefill_locked, coalesce(m.inspection, '') AS inspection,
+	m.own_networks,
 	EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture,
 	EXISTS (SELECT FROM transfer.mailbox_suspensions x WHERE x.mailbox = m.person) AS suspended`
 )
@@ -124,21 +126,27 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 	if filter == nil {
 		filter = []string{}
 	}
+	own := m.OwnNetworks
+	if own == nil {
+		own = []netip.Prefix{}
+	}
 	return database.One[Upserted](ctx, s.q, "store mailbox", nil, `
 		INSERT INTO transfer.mailboxes AS m (person, secure, name, email, slogan, absent, absence_message, fields_schema, ui_schema,
-			mime_type_filter, max_files, max_file_size_mb, created_at, updated_at, verify_sender, prefill_locked, inspection)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16)
+			mime_type_filter, max_files, max_file_size_mb, created_at, updated_at, verify_sender, prefill_locked, inspection,
+			own_networks)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14, $15, $16, $17)
 		ON CONFLICT ON CONSTRAINT mailboxes_pkey DO UPDATE SET
 			secure = excluded.secure, name = excluded.name, email = excluded.email, slogan = excluded.slogan,
 			absent = excluded.absent, absence_message = excluded.absence_message, fields_schema = excluded.fields_schema,
 			ui_schema = excluded.ui_schema, mime_type_filter = excluded.mime_type_filter, max_files = excluded.max_files,
 			max_file_size_mb = excluded.max_file_size_mb, updated_at = excluded.updated_at, verify_sender = excluded.verify_sender,
-			prefill_locked = excluded.prefill_locked, inspection = excluded.inspection
+			prefill_locked = excluded.prefill_locked, inspection = excluded.inspection,
+			own_networks = excluded.own_networks
 		RETURNING m.xmax = 0 AS created, EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture`,
 		m.Person, m.Secure, database.Null(m.Name), database.Null(m.Email), database.Null(m.Slogan), m.Absent, database.Null(m.AbsenceMessage),
 		database.Null(string(m.FieldsSchema)),
 		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now, m.VerifySender,
-		m.PrefillLocked, database.Null(m.Inspection))
+		m.PrefillLocked, database.Null(m.Inspection), own)
 }
 
 // DeleteMailbox deletes a mailbox with its places in groups, and releases its vanity link.

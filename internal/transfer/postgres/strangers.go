@@ -56,6 +56,9 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 		)
 		SELECT bound.*, EXISTS (SELECT FROM r) AS stored FROM bound`
 	networks, atMailbox := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.Reservations))
+	if l.House {
+		clear(atMailbox)
+	}
 	_, atOrganization := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.OrganizationReservations))
 	args := []any{
 		r.UID, r.Owner, database.Null(r.Organization), r.LimitsOrganization, database.Null(r.Sender), database.Null(r.Subject),
@@ -121,14 +124,16 @@ type UnusedReservation struct {
 	Client        string
 	TransferLimit int
 	TransferDrain float64
+	OwnNetworks   []netip.Prefix
 }
 
 // UnusedReservations returns those of locked reservations that are a stranger's and hold no bytes.
 func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) ([]UnusedReservation, error) {
 	return database.All[UnusedReservation](ctx, s.q, "list unused reservations", `
 		SELECT r.owner, coalesce(r.client::text, '') AS client, l.new_transfer_limit AS transfer_limit,
-			l.new_transfer_drain_rate AS transfer_drain
+			l.new_transfer_drain_rate AS transfer_drain, m.own_networks
 		FROM transfer.reservations r
+		JOIN transfer.mailboxes m ON m.person = r.owner
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox' AND r.party IS NULL

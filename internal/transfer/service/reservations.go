@@ -49,11 +49,11 @@ func (s *Service) ReserveMailbox(ctx context.Context, caller token.Caller, key s
 	if err := m.Owner.RoomFor(r.MetadataBytes()); err != nil {
 		return Reserved{}, err
 	}
-	returnTokens, err := s.take(ctx, s.strangersParts(transferLimit(m.Owner), m.Person, r.Client))
+	returnTokens, err := s.take(ctx, s.strangersParts(transferLimit(m.Owner), m.Person, m.OwnNetworks, r.Client))
 	if err != nil {
 		return Reserved{}, err
 	}
-	if err := s.insertStrangers(ctx, r); err != nil {
+	if err := s.insertStrangers(ctx, r, m.OwnNetworks); err != nil {
 		returnTokens()
 		return Reserved{}, err
 	}

@@ -5,6 +5,7 @@ package service
 import (
 	"cmp"
 	"context"
+	"net/netip"
 
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -37,10 +38,11 @@ func ownersParts(o transfer.Owner, owner id.Person) []ratelimit.Part {
 	return []ratelimit.Part{{Bucket: newTransferBucket(transferLimit(o)), Identifier: owner.String()}}
 }
 
-// strangersParts returns the buckets of a new transfer of a stranger: the client network's, unless it is unknown, and all strangers'.
-func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, client string) []ratelimit.Part {
+// strangersParts returns the buckets of a new transfer of a stranger: the client network's, unless it is unknown or of the house of the
+// mailbox's owner, and all strangers'.
+func (s *Service) strangersParts(l ratelimit.Limit, owner id.Person, house []netip.Prefix, client string) []ratelimit.Part {
 	all := ratelimit.Part{Bucket: strangersBucket(l), Identifier: owner.String(), Client: client}
-	if client == "" {
+	if client == "" || transfer.IsHouse(house, ratelimit.NetworkOf(client)) {
 		return []ratelimit.Part{all}
 	}
 	own := ratelimit.Part{Bucket: visitorBucket(l, s.strangers.NetworkShare), Identifier: owner.String() + " " + client}
@@ -67,15 +69,17 @@ func (s *Service) returnTokens(ctx context.Context, parts []ratelimit.Part) {
 func (s *Service) returnStrangersTransfers(ctx context.Context, unused []postgres.UnusedReservation) {
 	for _, r := range unused {
 		limit := ratelimit.Limit{Capacity: r.TransferLimit, PerSecond: r.TransferDrain}
-		s.returnTokens(ctx, s.strangersParts(limit, r.Owner, r.Client))
+		s.returnTokens(ctx, s.strangersParts(limit, r.Owner, r.OwnNetworks, r.Client))
 	}
 }
 
 // insertStrangers stores a stranger's reservation if the mailbox, its organization and the client network may have one more. It charges
 // nothing: a request that did would wait for all others at the volumes of the organization. The next one that changes the reservation does.
 // Errors: transfer.ErrNotFound, transfer.ErrMailboxBusy, transfer.ErrClientBusy.
-func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation) error {
-	added, err := s.store.InsertMailboxReservation(ctx, r, s.strangers)
+func (s *Service) insertStrangers(ctx context.Context, r transfer.Reservation, house []netip.Prefix) error {
+	l := s.strangers
+	l.House = transfer.IsHouse(house, ratelimit.NetworkOf(r.Client))
+	added, err := s.store.InsertMailboxReservation(ctx, r, l)
 	switch {
 	case err != nil || added.Stored:
 		return err

@@ -109,9 +109,20 @@ const ago = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
 /** Formats a past time of the API as a distance, like "3 minutes ago". @param {string} stamp @param {number} now in milliseconds */
 export function since(stamp, now) {
   const s = Math.max(0, (now - Date.parse(stamp)) / 1000);
-  const [unit, length] = /** @type {[Intl.RelativeTimeFormatUnit, number]} */ (s < 3600 ? ["minute", 60]
+  const [unit, length] = /** @type {[Intl.RelativeTimeFormatUnit, number]} */ (s < 60 ? ["second", 60]
+    : s < 3600 ? ["minute", 60]
     : s < 86400 ? ["hour", 3600] : ["day", 86400]);
   return ago.format(-Math.floor(s / length), unit);
+}
+
+const thisYear = new Intl.DateTimeFormat(language, { month: "short", day: "numeric" });
+const otherYear = new Intl.DateTimeFormat(language, { year: "numeric", month: "short", day: "numeric" });
+
+/** Formats a past time of the API for a list: as a distance up to a week, then as a day. @param {string} stamp @param {number} now */
+export function recent(stamp, now) {
+  const at = new Date(stamp);
+  if (now - at.getTime() < 604_800_000) return since(stamp, now);
+  return (at.getFullYear() === new Date(now).getFullYear() ? thisYear : otherYear).format(at);
 }
 
 /** Formats a month of the API. @param {string} stamp like 2026-11 */

@@ -32,14 +32,26 @@ export const Narrow = ({ sent, filter, order, choosing, onFilter, onOrder, onCho
 </div>`;
 
 /**
- * What can be done with the chosen transfers. `onGone` receives the uid of each that was deleted or revoked.
- * @param {{sent: boolean, chosen: TransferAPI["Transfer"][], onGone: (uid: string) => void, onDone: () => void}} props
+ * What can be done with the chosen ones of all shown transfers. `onGone` receives the uid of each that was deleted or revoked, `onRead`
+ * that of each that was marked as read, with the transfer after it. `onChosen` takes null to end the choice.
+ * @param {{sent: boolean, all: TransferAPI["Transfer"][], chosen: string[], onChosen: (chosen: string[] | null) => void,
+ *  onGone: (uid: string) => void, onRead: (uid: string, next: TransferAPI["Transfer"]) => void}} props
  */
-export function Chosen({ sent, chosen, onGone, onDone }) {
+export function Chosen({ sent, all, chosen: uids, onChosen, onGone, onRead }) {
   const [asking, setAsking] = useState(false);
+  const chosen = all.filter((t) => uids.includes(t.uid)), unread = chosen.filter((t) => !sent && t.read === false);
   const here = chosen.filter((t) => t.state !== "expired" && t.state !== "revoked" && !t.locked && (t.objectCount ?? 0) > 0);
+  const onDone = () => onChosen(null);
   const download = useAction(async () => {
     for (const t of here) await downloadOwn(t.uid);
+    onDone();
+  });
+  const read = useAction(async () => {
+    for (const t of unread) {
+      await own("PATCH", `${transfer}/transfers/${t.uid}`, { json: { read: true } });
+      onRead(t.uid, { ...t, read: true });
+    }
+    announce(T("Marked as read"));
     onDone();
   });
   const remove = useAction(async () => {
@@ -53,14 +65,20 @@ export function Chosen({ sent, chosen, onGone, onDone }) {
   const verb = sent ? T("Revoke") : T("Delete");
   const question = sent ? N("Revoke %d transfer? Nobody can open it any more.", "Revoke %d transfers? Nobody can open them any more.", chosen.length)
     : N("Delete %d transfer from your list?", "Delete %d transfers from your list?", chosen.length);
+  const everything = all.length > 0 && chosen.length === all.length;
   return html`<div class="row chosen" role="group" aria-label=${T("Selected transfers")}>
+    <label class="check"><input type="checkbox" checked=${everything} indeterminate=${chosen.length > 0 && !everything}
+      onChange=${() => onChosen(everything ? [] : all.map((t) => t.uid))} /> ${T("Select all")}</label>
     <span aria-live="polite">${N("%d selected", "%d selected", chosen.length)}</span>
     <${Button} icon="download" disabled=${here.length === 0 || here.length > mostDownloads} busy=${download.busy}
-      onClick=${() => download.run()}>${T("Download")}<//>
-    <${Button} kind="danger" icon="trash" disabled=${chosen.length === 0} busy=${remove.busy} onClick=${() => setAsking(true)}>${verb}<//>
+      onClick=${() => download.run()}><span class="wide-only">${T("Download")}</span><//>
+    ${!sent && html`<${Button} icon="mail" disabled=${unread.length === 0} busy=${read.busy} onClick=${() => read.run()}>
+      <span class="wide-only">${T("Mark as read")}</span><//>`}
+    <${Button} kind="danger" icon="trash" disabled=${chosen.length === 0} busy=${remove.busy} onClick=${() => setAsking(true)}>
+      <span class="wide-only">${verb}</span><//>
     <${Button} kind="quiet" onClick=${onDone}>${T("Cancel")}<//>
   </div>
   ${here.length > mostDownloads && html`<${Notice}>${F("At most %s transfers can be downloaded at once.", mostDownloads)}<//>`}
-  <${Problem} error=${download.error ?? remove.error} />
+  <${Problem} error=${download.error ?? read.error ?? remove.error} />
   ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }

@@ -3,8 +3,9 @@
 import {
   Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useRef, useState,
 } from "./ui.js";
-import { F, N, T, bytes, exactly, list, when } from "./i18n.js";
+import { F, N, T, bytes, exactly, list, recent } from "./i18n.js";
 import { own, transfer } from "./api.js";
+import { now } from "./session.js";
 import { follow } from "./events.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
@@ -21,7 +22,7 @@ import { Tabs } from "./tabs.js";
 import { Received } from "./received.js";
 import "./shell.js";
 
-const pageSize = 25, maxPage = 200; // transfers; the server returns at most 200 at once
+const pageSize = 50, maxPage = 200; // transfers; the server returns at most 200 at once
 const searchCalls = 10; // requests of one search; in each, the server looks at some thousand transfers
 
 showOwn(Inbox);
@@ -119,8 +120,7 @@ function Inbox() {
     ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow("filter")}
       onOrder=${narrow("order")}
       onChoose=${() => setChosen(chosen ? null : [])} />`}
-    ${chosen && html`<${Chosen} sent=${sent} chosen=${(found?.transfers ?? []).filter((t) => chosen.includes(t.uid))}
-      onDone=${() => setChosen(null)}
+    ${chosen && html`<${Chosen} sent=${sent} all=${found?.transfers ?? []} chosen=${chosen} onChosen=${setChosen} onRead=${change}
       onGone=${(uid) => { const t = found?.transfers.find((x) => x.uid === uid); change(uid,
         sent && t && !isOver(t) ? { ...t, state: "revoked", objects: undefined } : undefined); }} />`}
     <${Problem} error=${load.error ?? linked.error} />
@@ -177,20 +177,32 @@ function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   const panel = `t-${t.uid}`;
   const marks = [open && "open", isOver(t) && "over", onPick && "picking", isNew(t, sent) && "new"].filter(Boolean).join(" ");
   known.set(t.uid, t.subject || known.get(t.uid));
-  const subject = t.locked ? html`<${Icon} name="lock" /> ${T("Protected")}` : known.get(t.uid) || T("No subject");
-  const size = t.objectCount ? N("%d file, %s", "%d files, %s", t.objectCount, bytes(t.totalBytes ?? 0)) : "";
+  const [first, second] = t.locked ? [html`<${Icon} name="lock" /> ${T("Protected")}`] : about(t);
   return html`<li class=${`entry ${marks}`}>
     ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">
       ${F("Select the transfer of %s", who)}</span></label>`}
-    <button type="button" class="head" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
+    <button type="button" class="head letter" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
       <${Avatar} name=${who} />
-      <span class="what"><span class="name"><span class="clipped">${who}</span>${!sent && html` <${Unchecked} sender=${t.sender} />`}</span>
-        <span class="dim">${subject}</span></span>
-      <span class="when"><span>${when(t.createdAt)}</span><span class="dim">${size}</span></span>
+      <span class="name"><span class="clipped">${who}</span>${!sent && t.sender?.verified && html` <span class="checked"
+        title=${T("address checked")}><${Icon} name="shield" /><span class="hidden">${T("address checked")}</span></span>`}</span>
+      <span class="what"><span class="subject">${first}</span>${second && html` <span class="dim">${second}</span>`}</span>
+      <time class="when" datetime=${t.createdAt} title=${exactly(t.createdAt)}>${recent(t.createdAt, now())}</time>
       <span class=${`badge ${t.state}`}>${badge(t, sent)}</span>
     </button>
     ${open && html`<div id=${panel} class="panel"><${Detail} summary=${t} sent=${sent} onChange=${onChange} /></div>`}
   </li>`;
+}
+
+/**
+ * What a row says of a transfer: its subject, else its first answer, and then its first file and how many others there are.
+ * @param {TransferAPI["Transfer"]} t
+ */
+function about(t) {
+  const subject = known.get(t.uid) || (t.answers?.[0]?.value ?? Object.values(t.fields ?? {})[0]);
+  const file = t.objects?.[0]?.name, others = (t.objectCount ?? 0) - 1;
+  const size = t.objectCount ? N("%d file, %s", "%d files, %s", t.objectCount, bytes(t.totalBytes ?? 0)) : "";
+  const files = file ? others > 0 ? N("%2$s and %1$d more", "%2$s and %1$d more", others, file) : file : size;
+  return subject ? [subject, files] : [files || T("No subject")];
 }
 
 /** What the badge of a row says. @param {TransferAPI["Transfer"]} t @param {boolean} sent */
@@ -237,6 +249,7 @@ function Detail({ summary, sent, onChange }) {
     ${t.locked && !over && html`<${Notice} kind="info">
       ${T("This transfer has a password. Open it with the link in the message you received.")}<//>`}
     ${over && !isExtendable(t) && html`<p class="dim">${T("The files are no longer there.")}</p>`}
+    ${t.answers && t.answers.length > 0 && html`<dl class="facts"><${Answers} answers=${t.answers} /></dl>`}
     ${!over && t.objects && html`<${Contents} of=${t} objects=${t.objects} total=${t.totalBytes} counts=${sent}
       download=${(...uids) => downloadOwn(t.uid, ...uids)} read=${readOwn(t.uid)}
       anyway=${t.downloadAnyway ? (uid) => downloadAnyway(t.uid, uid) : undefined} />`}
@@ -250,12 +263,13 @@ function Detail({ summary, sent, onChange }) {
     ${asking && html`<${Ask} question=${question} yes=${verb} onYes=${remove.run} onClose=${() => setAsking(false)} />`}`;
 }
 
-/** Sender, recipients unless they are listed, times and the answers to the mailbox's questions. */
-/** @param {{transfer: TransferAPI["Transfer"], over: boolean, listed: boolean}} props */
+/**
+ * Sender, recipients unless they are listed, and times.
+ * @param {{transfer: TransferAPI["Transfer"], over: boolean, listed: boolean}} props
+ */
 function Facts({ transfer: t, over, listed }) {
   const to = !listed && list(t.recipients.map((r) => (r.name ? `${r.name} (${r.email})` : r.email)));
   return html`<dl class="facts">
-    <${Answers} answers=${t.answers} />
     <dt>${T("From")}</dt><dd>${[t.sender?.name, t.sender?.email].filter(Boolean).join(", ")} <${Unchecked} sender=${t.sender} /></dd>
     ${to && html`<dt>${T("To")}</dt><dd>${to}</dd>`}
     <dt>${T("Delivered")}</dt><dd>${exactly(t.createdAt)}</dd>

@@ -30,17 +30,19 @@ const asForm = (mailbox, profile) => ({
     name: profile.name ?? "", email: "",
   ...mailbox, families: familiesOf(mailbox?.mimeTypeFilter ?? []).chosen,
     filter: familiesOf(mailbox?.mimeTypeFilter ?? []).further.join(", "),
+    house: (mailbox?.ownNetworks ?? []).join(", "),
 });
 
 /** Returns the values of the form as the API takes them. Empty values reset a member to its default. */
 function asSent(m, fields) {
   const filled = ["name", "email", "vanityLink", "slogan", "absenceMessage"].filter((name) => m[name]).map((name) => [name, m[name]]);
   const numbers = ["maxFiles", "maxFileSizeMb"].filter((name) => m[name]).map((name) => [name, Number(m[name])]);
-  const mimeTypeFilter = filterOf(m.families, split(m.filter));
+  const mimeTypeFilter = filterOf(m.families, split(m.filter)), ownNetworks = split(m.house);
   return {
     secure: m.secure, verifySender: m.verifySender, prefillLocked: m.prefillLocked, absent: m.absent,
       ...Object.fromEntries([...filled, ...numbers]),
-    ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...(m.inspection ? { inspection: m.inspection } : {}), ...schemas(fields),
+    ...(mimeTypeFilter.length ? { mimeTypeFilter } : {}), ...(m.inspection ? { inspection: m.inspection } : {}),
+    ...(ownNetworks.length ? { ownNetworks } : {}), ...schemas(fields),
   };
 }
 
@@ -131,6 +133,11 @@ function Rules({ m, set, bind, tick }) {
     ${m.organizationInspection && html`<${MailboxPolicy} value=${m.inspection ?? ""} organization=${m.organizationInspection}
       set=${(inspection) => set({ inspection })} />`}
     <${Types} m=${m} set=${set} />
+    <details class="house" open=${Boolean(m.house)}><summary>${T("Networks of your house")}</summary>
+      <${Field} label=${T("Addresses and networks, separated by commas")} optional spellcheck="false" autocapitalize="none"
+        placeholder="198.51.100.7, 2001:db8:1::/48" name="ownNetworks" value=${m.house} onInput=${(e) => set({ house: e.target.value })}
+        hint=${T("Many senders behind one address, as in a clinic or a school, then don’t wait for each other.")} />
+    </details>
   </section>`;
 }
 

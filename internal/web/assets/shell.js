@@ -2,7 +2,7 @@
 
 import { Icon, html, useEffect, useRef, useState } from "./ui.js";
 import { render } from "./vendor/preact.js";
-import { T } from "./i18n.js";
+import { T, when } from "./i18n.js";
 import { call, endSession, identity } from "./api.js";
 import { claims, onSession, person } from "./session.js";
 
@@ -89,5 +89,9 @@ export function adoptLanguage(token) {
 document.getElementById("locale")?.addEventListener("change",
   (event) => setLanguage(/** @type {HTMLSelectElement} */ (event.target).value));
 render(html`<${Navigation} />`, element("nav"));
+for (const time of /** @type {NodeListOf<HTMLTimeElement>} */ (document.querySelectorAll("main > .lost time, #announced time"))) {
+  time.textContent = when(time.dateTime);
+}
+if (person()) document.getElementById("announced")?.removeAttribute("hidden");
 if (person()) import("./shortcuts.js").then(({ Shortcuts }) => render(html`<${Shortcuts} />`, element("shortcuts")));
 applyTheme();

@@ -22,6 +22,26 @@ function search() {
   return !!field;
 }
 
+/** Focuses a row of the page's list, that many further; returns whether there is one. @param {number} step */
+function move(step) {
+  const rows = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("main .entry > .head")]);
+  const at = rows.findIndex((row) => row.parentElement?.contains(document.activeElement));
+  const row = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))];
+  row?.focus();
+  row?.scrollIntoView({ block: "nearest" });
+  return !!row;
+}
+
+/** Opens the row that has the focus, or closes it. Returns whether there is one. */
+function openRow() {
+  const row = /** @type {HTMLElement | null | undefined} */ (document.activeElement?.closest("main .entry")?.querySelector(".head"));
+  row?.click();
+  return !!row;
+}
+
+/** What a key does with a list: returns whether it did something. @type {Record<string, () => boolean>} */
+const inLists = { j: () => move(1), k: () => move(-1), o: openRow, "/": search };
+
 /** The link that shows the list, and the keys themselves. */
 export function Shortcuts() {
   const [shown, setShown] = useState(false);
@@ -36,7 +56,7 @@ export function Shortcuts() {
       else if (event.key === "g") went = Date.now();
       else if (event.key === "n") location.assign("/send");
       else if (event.key === "?") setShown(true);
-      else if (event.key !== "/" || !search()) return;
+      else if (!inLists[event.key]?.()) return;
       event.preventDefault();
     };
     addEventListener("keydown", press);
@@ -63,7 +83,8 @@ function List({ on, onTurn, onClose }) {
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="keys">
     <h2 id="keys">${T("Keyboard shortcuts")}</h2>
     <dl class="keys">
-      ${key(["n"], T("Send files"))}${key(["/"], T("Search"))}${key(["g", "i"], T("Transfers"))}
+      ${key(["n"], T("Send files"))}${key(["/"], T("Search"))}${key(["j", "k"], T("Next and previous"))}
+      ${key(["o"], T("Open"))}${key(["g", "i"], T("Transfers"))}
       ${key(["g", "r"], T("Requests"))}${key(["g", "m"], T("Your mailbox"))}
       ${key(["g", "a"], T("Your account"))}${key(["?"], T("This list"))}
     </dl>

@@ -1,6 +1,6 @@
 -- What an installation has after the first file. Each file goes on from the one before.
 INSERT INTO settings (name, value, updated_at) VALUES
-    ('maintenance', 'false', '2026-01-01Z'),
+    ('maintenance', '{"on": false}', '2026-01-01Z'),
     ('identity.public_host', '"localhost"', '2026-01-01Z');
 -- A key that signs no more, whose private part is gone; and a person's tokens ended.
 INSERT INTO signing_keys (kid, purpose, public_key, private_key, created_at, signs_from, signs_until, published_until) VALUES
