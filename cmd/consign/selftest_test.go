@@ -132,7 +132,7 @@ func TestSelftest(t *testing.T) {
 	nothingLeft(t, s, before)
 	audited := runOperator(t, environ)("audit")
 	if strings.Count(audited, "installation.selftest") != 3 || !strings.Contains(audited, "olga") ||
-		!strings.Contains(audited, "result:passed") {
+		!strings.Contains(audited, "result=passed") {
 		t.Errorf("the audit:\n%s", audited)
 	}
 	conn := pgtest.Connect(t, s.DatabaseURL)

@@ -74,15 +74,20 @@ func Missing(dir string, fsys FS) (bool, error) {
 // probeName is the file of Probe. It is no key.
 const probeName = ".probe"
 
-// Probe implements blob.Probed. A directory that is missing is a file system that is not mounted any more.
+// Probe implements blob.Probed. A directory that is missing is a file system that is not mounted any more. Another server that shares the
+// directory may remove the file first.
 func (s *Store) Probe(context.Context) error {
 	if _, err := s.fs.Stat(s.objects); err != nil {
 		return fmt.Errorf("probe blob store: %w", err)
 	}
-	file, err := s.fs.OpenWrite(s.uploadPath(probeName), true)
+	name := s.uploadPath(probeName)
+	file, err := s.fs.OpenWrite(name, true)
 	if err == nil {
 		_, err = file.WriteAt([]byte("ok\n"), 0)
 		err = errors.Join(err, file.Close())
+	}
+	if gone := s.fs.Remove(name); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
 	}
 	if err != nil {
 		return fmt.Errorf("probe blob store: %w", err)
