@@ -183,7 +183,7 @@ func TestSelftestInterrupted(t *testing.T) {
 		cancel()
 		nothingLeft(t, s, before)
 	}
-	if audited := runOperator(t, environ)("audit"); !strings.Contains(audited, "result:failed") {
+	if audited := runOperator(t, environ)("audit"); !strings.Contains(audited, "result=failed") {
 		t.Errorf("the audit:\n%s", audited)
 	}
 }
