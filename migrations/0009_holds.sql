@@ -161,6 +161,16 @@ CREATE TRIGGER reservations_held_later AFTER INSERT ON transfer.reservations
 CREATE TRIGGER requests_held_later AFTER INSERT ON transfer.requests
     REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION hold_grow('uid');
 
+-- A row without secrets: hashes of passwords, keys and codes, and the state of an unfinished sum.
+-- +goose StatementBegin
+CREATE FUNCTION hold_copy(kept anyelement) RETURNS jsonb
+LANGUAGE sql STABLE
+AS $$
+    SELECT jsonb_object_agg(c.key, c.value) FROM jsonb_each(to_jsonb(kept)) c
+    WHERE c.key !~ '_hash$' AND c.key NOT IN ('sha_state', 'secret')
+$$;
+-- +goose StatementEnd
+
 -- Copies deleted rows. The arguments are the kind and the column of what holds name. The bytes of deleted objects are held, too.
 -- +goose StatementBegin
 CREATE FUNCTION hold_deleted() RETURNS trigger
@@ -170,8 +180,8 @@ BEGIN
     IF NOT EXISTS (SELECT FROM holds) THEN
         RETURN NULL;
     END IF;
-    EXECUTE format('INSERT INTO hold_rows (hold, source, at, data) SELECT s.hold, %L, now(), to_jsonb(g) - ''password_hash'' - ''key_hash''
-        - ''code_hash'' - ''sha_state'' FROM gone g JOIN hold_scope s ON s.subject = g.%I AND s.kind = %L',
+    EXECUTE format('INSERT INTO hold_rows (hold, source, at, data) SELECT s.hold, %L, now(), hold_copy(g) FROM gone g
+        JOIN hold_scope s ON s.subject = g.%I AND s.kind = %L',
         TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME, TG_ARGV[1], TG_ARGV[0]);
     IF TG_TABLE_NAME = 'objects' THEN
         INSERT INTO hold_contents (hold, content)
@@ -191,7 +201,7 @@ LANGUAGE plpgsql
 AS $$
 BEGIN
     INSERT INTO hold_rows (hold, source, at, data)
-    SELECT s.hold, TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME, now(), to_jsonb(OLD) - 'password_hash' - 'key_hash' - 'code_hash' - 'sha_state'
+    SELECT s.hold, TG_TABLE_SCHEMA || '.' || TG_TABLE_NAME, now(), hold_copy(OLD)
     FROM hold_scope s WHERE s.subject = (to_jsonb(OLD) ->> TG_ARGV[1])::uuid AND s.kind = TG_ARGV[0];
     RETURN NULL;
 END
@@ -261,7 +271,7 @@ BEGIN
             SELECT DISTINCT s.hold, x.uid FROM gone x JOIN hold_scope s
                 ON s.subject = substring(x.reference FROM '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$')::uuid
                     OR s.subject = md5(lower(x.recipient))::uuid AND s.kind = 'address'
-        ) s JOIN (SELECT uid, to_jsonb(m) - 'secret' AS data FROM gone m) g ON g.uid = s.uid;
+        ) s JOIN (SELECT uid, hold_copy(m) AS data FROM gone m) g ON g.uid = s.uid;
     END IF;
     RETURN NULL;
 END
