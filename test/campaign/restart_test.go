@@ -177,21 +177,23 @@ func runProxy(t *testing.T, dir, file, text string, env []string, program string
 func documentedCaddy(t *testing.T, port string, upstreams []string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := documented(t, "Caddyfile", "{\n\tservers {", "{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n\thttp_port "+testkit.FreePort(t)+
-		"\n\thttps_port "+port+"\n\tservers {")
+	text := documented(t, "Caddyfile", "{\n\tservers {", "{\n\tadmin off\n\tskip_install_trust\n\tlocal_certs\n"+
+		"\thttp_port "+testkit.FreePort(t)+"\n\thttps_port "+port+"\n\tservers {")
 	runProxy(t, dir, "Caddyfile", text, []string{"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "PUBLIC_HOST=localhost",
-		"CONSIGN_UPSTREAM=" + strings.Join(upstreams, " ")}, "caddy", "run", "--config", filepath.Join(dir, "Caddyfile"), "--adapter", "caddyfile")
+		"CONSIGN_UPSTREAM=" + strings.Join(upstreams, " ")}, "caddy", "run", "--config", filepath.Join(dir, "Caddyfile"),
+		"--adapter", "caddyfile")
 }
 
 func documentedNginx(t *testing.T, port string, upstreams []string) {
 	t.Helper()
 	dir := t.TempDir()
 	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	if out, err := exec.CommandContext(t.Context(), "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-		"-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+		"-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", key, "-out", certificate).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	text := documented(t, "nginx.conf", "    server 127.0.0.1:8080 max_fails=0;", "    server "+strings.Join(upstreams, " max_fails=0;\n    server ")+" max_fails=0;",
+	text := documented(t, "nginx.conf", "    server 127.0.0.1:8080 max_fails=0;",
+		"    server "+strings.Join(upstreams, " max_fails=0;\n    server ")+" max_fails=0;",
 		"listen 80;", "listen 127.0.0.1:"+testkit.FreePort(t)+";", "listen 443 ssl", "listen 127.0.0.1:"+port+" ssl",
 		"/etc/ssl/files.example.com.pem", certificate, "/etc/ssl/files.example.com.key", key, "files.example.com", "localhost",
 		"$scheme;\n        proxy_set_header X-Forwarded-Host  $host", "$scheme;\n        proxy_set_header X-Forwarded-Host  $http_host",

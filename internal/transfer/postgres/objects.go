@@ -199,8 +199,8 @@ func utcMonth(table string) string {
 	return `date_trunc('month', ` + table + `.created_at AT TIME ZONE 'UTC')::date`
 }
 
-// ObjectsToPurge returns up to limit objects whose bytes await the purge, are not held (contract 4.30) and whose writers' leases have ended,
-// by the clock of Postgres.
+// ObjectsToPurge returns up to limit objects whose bytes await the purge, are not held (contract 4.30) and whose writers' leases have
+// ended, by the clock of Postgres.
 func (s *Store) ObjectsToPurge(ctx context.Context, limit int) ([]id.Object, error) {
 	return database.Scalars[id.Object](ctx, s.q, "list objects to purge", `
 		SELECT object FROM transfer.discarded_objects
