@@ -1,7 +1,7 @@
 // Package migrations embeds the SQL files that make the database: each table whole, with its columns, constraints, indexes and triggers.
 // Every constraint is named, because package database finds domain errors by those names. A file goes forward only and runs in one
-// transaction. Until a version is public (test/upgrade/BASE names it), a change is made in place; from then on it is a new file
-// NNNN_topic.sql. The package owns no code: database.Migrate applies the files, and River's own tables after them.
+// transaction. A change is a new file NNNN_topic.sql: those that have landed never change. The package owns no code: database.Migrate
+// applies the files, and River's own tables after them.
 package migrations
 
 import "embed"

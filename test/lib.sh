@@ -43,16 +43,10 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
   fail "the server was not ready within 30 s"
 }
 
-former_commit() { # prints the commit from which upgrades are tested: that of test/upgrade/BASE, once a version is public
+former_commit() { # prints the commit from which upgrades are tested
   local former
-  if [ -e "$root/test/upgrade/BASE" ]; then
-    former=$(cat "$root/test/upgrade/BASE")
-    git -C "$root" cat-file -e "$former^{commit}" 2>/dev/null || fail "commit $former is missing: this test needs the whole history, run git fetch --unshallow"
-  elif git -C "$root" diff --quiet HEAD^ -- migrations 2>/dev/null; then
-    former=HEAD^
-  else # until then migrations are edited in place: no commit with others can be migrated
-    former=HEAD
-  fi
+  former=$(cat "$root/test/upgrade/BASE")
+  git -C "$root" cat-file -e "$former^{commit}" 2>/dev/null || fail "commit $former is missing: this test needs the whole history, run git fetch --unshallow"
   git -C "$root" rev-parse --short "$former"
 }
 
