@@ -1,7 +1,7 @@
 // The components that all pages share, on Preact with htm (vendor/).
 
 import { createContext, createElement, render, Fragment } from "./vendor/preact.js";
-import { useContext, useEffect, useId, useRef, useState } from "./vendor/hooks.js";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
 import htm from "./vendor/htm.js";
 import { paths } from "./icons.js";
 import { T } from "./i18n.js";
@@ -133,10 +133,13 @@ export function useLoaded(load, inputs = []) {
   return { ...state, reload: () => reload((n) => n + 1), set: (/** @type {V} */ value) => set({ value }) };
 }
 
-/** Returns a ref whose element gets the focus when it appears. @param {boolean} [wanted] @returns {{current: any}} */
+/**
+ * Returns a ref whose element gets the focus when it appears: before it is drawn, so that the focus never leaves what somebody types into.
+ * @param {boolean} [wanted] @returns {{current: any}}
+ */
 export function useFocus(wanted = true) {
   const element = useRef(/** @type {any} */ (null));
-  useEffect(() => { if (wanted) element.current?.focus(); }, []);
+  useLayoutEffect(() => { if (wanted) element.current?.focus(); }, []);
   return element;
 }
 
