@@ -88,7 +88,7 @@ func listHolds(ctx context.Context, env environment, a *app.App) error {
 	return table(env.stdout, func(row func(...any)) {
 		row("hold", "of", "case", "reason", "since", "until", "rows", "files")
 		for _, h := range list {
-			until := "it is ended"
+			until := "no end"
 			if h.Until != nil {
 				until = minute(*h.Until)
 			}
