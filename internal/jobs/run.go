@@ -59,7 +59,9 @@ func (r *Runner) wait(ctx context.Context, client *river.Client[pgx.Tx]) error {
 	select {
 	case <-ctx.Done():
 	case <-stopped:
-		return errors.New("jobs stopped unexpectedly")
+		if ctx.Err() == nil {
+			return errors.New("jobs stopped unexpectedly")
+		}
 	}
 	select {
 	case <-stopped:
