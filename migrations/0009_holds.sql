@@ -171,7 +171,7 @@ AS $$
 $$;
 -- +goose StatementEnd
 
--- Copies deleted rows. The arguments are the kind and the column of what holds name. The bytes of deleted objects are held, too.
+-- Copies deleted rows. Arguments: a kind of hold_scope, and the column that holds its subject. It also keeps the bytes of deleted objects.
 -- +goose StatementBegin
 CREATE FUNCTION hold_deleted() RETURNS trigger
 LANGUAGE plpgsql

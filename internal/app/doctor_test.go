@@ -341,10 +341,12 @@ func TestDoctorSettings(t *testing.T) {
 			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"": "554 no mails from your address"})
 		}},
 		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
-			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS", "STARTTLS": "220 go ahead\r\nnoise"})
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS",
+				"STARTTLS": "220 go ahead\r\nnoise"})
 		}},
 		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
-			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS", "STARTTLS": "220 go ahead\r\n\x00"})
+			c.SMTPURL = "smtp://" + mailServer(t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS",
+				"STARTTLS": "220 go ahead\r\n\x00"})
 		}},
 		{"smtp.tls", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.SMTPURL = "smtps://" + mailServer(t, nil)

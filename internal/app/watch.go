@@ -85,8 +85,8 @@ func (a *App) newer(ctx context.Context) (bool, error) {
 	return a.DB.Newer(ctx)
 }
 
-// certificateEnd returns when the certificate ends that the public URL shows to this machine, whoever ends TLS there; zero: there is none,
-// or the URL does not lead back from here. Whether it is trusted is a question of doctor.
+// certificateEnd returns the end of the certificate at the public URL, as this machine sees it. It is zero without TLS, and when the URL
+// does not lead back from here. Whether it is trusted is a question of doctor.
 func (a *App) certificateEnd(ctx context.Context) time.Time {
 	u := a.config.PublicURL
 	if u.Scheme != "https" {
@@ -98,7 +98,8 @@ func (a *App) certificateEnd(ctx context.Context) time.Time {
 	if port == "" {
 		port = "443"
 	}
-	dialer := tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}} //nolint:gosec // reads a date, sends nothing
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), MinVersion: tls.VersionTLS12,
+		InsecureSkipVerify: true}} //nolint:gosec // reads a date, sends nothing
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
 		a.log.Debug("the certificate of the public URL is not known", "error", err)

@@ -141,6 +141,9 @@ Files that the inspection withholds are named, and not downloaded.`,
 }
 
 func (p *Program) fetchRequest(ctx context.Context, uid, dir string, f receiveFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	c, _, err := p.signedIn(ctx)
 	if err != nil {
 		return err
@@ -153,19 +156,7 @@ func (p *Program) fetchRequest(ctx context.Context, uid, dir string, f receiveFl
 	if err != nil {
 		return err
 	}
-	root, err := openFolder(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	names := safeNames(objects)
-	g := p.progress("receiving", sumOf(objects))
-	defer g.end()
-	limit := f.limit.limit()
-	return each(f.parallel, len(objects), func(i int) error {
-		options := client.DownloadOptions{Limit: limit, Progress: func(held int64) { g.set(i, held) }}
-		return named(objects[i], p.downloadObject(ctx, c, root, names[i], objects[i], options))
-	})
+	return p.downloadAll(ctx, c, dir, objects, f)
 }
 
 // handedIn returns the files of a request, named as in its archive. The transfers of the hand-ins say their SHA-256.

@@ -296,9 +296,16 @@ are there already with the same content are skipped; other files are not replace
 	return p.online(c, 10*time.Minute)
 }
 
-func (p *Program) download(ctx context.Context, what, dir, password string, f receiveFlags) error {
+func (f receiveFlags) check() error {
 	if f.parallel < 1 || f.parallel > 32 {
 		return usageError("--parallel must be from 1 to 32")
+	}
+	return nil
+}
+
+func (p *Program) download(ctx context.Context, what, dir, password string, f receiveFlags) error {
+	if err := f.check(); err != nil {
+		return err
 	}
 	c, objects, err := p.openTransfer(ctx, what, password)
 	if err != nil {
@@ -307,6 +314,11 @@ func (p *Program) download(ctx context.Context, what, dir, password string, f re
 	if len(objects) == 0 {
 		return fmt.Errorf("the transfer has no files (any more): %w", errNotFound)
 	}
+	return p.downloadAll(ctx, c, dir, objects, f)
+}
+
+// downloadAll downloads files into a folder, several at a time.
+func (p *Program) downloadAll(ctx context.Context, c *client.Client, dir string, objects []client.Object, f receiveFlags) error {
 	root, err := openFolder(dir)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ var (
 	storageUp      = describe("storage_up", "1 if the storage of files could be written and read when this replica last tried, each 15 s.")
 	schemaNewer    = describe("schema_newer", "1 if a newer version has migrated the database: this replica is an old one.")
 	certificateEnd = describe("certificate_end_timestamp_seconds",
-		"When the certificate ends that the public URL shows to this replica; 0: not known, or no TLS.")
+		"End of the certificate at the public URL, as this replica sees it; 0: not known, or no TLS.")
 	storageChecked = describe("storage_check_timestamp_seconds",
 		"When the last complete check of all stored files of the installation ended; 0: none.")
 	storageFindings = describe("storage_check_findings", "What the last complete check of all stored files has found.")

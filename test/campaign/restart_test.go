@@ -52,7 +52,8 @@ func TestRestartByDocuments(t *testing.T) {
 					s.args = []string{"serve"}
 				}
 				s.start()
-				replicas, upstreams = append(replicas, s), append(upstreams, strings.Replace(strings.TrimPrefix(s.url, "http://"), "localhost", "127.0.0.1", 1))
+				replicas = append(replicas, s)
+				upstreams = append(upstreams, strings.Replace(strings.TrimPrefix(s.url, "http://"), "localhost", "127.0.0.1", 1))
 			}
 			start(t, port, upstreams)
 			requests, restarts := restartUnderLoad(t, front, replicas)
@@ -64,8 +65,8 @@ func TestRestartByDocuments(t *testing.T) {
 // restartUnderLoad restarts the replicas in turn until enough requests have passed.
 func restartUnderLoad(t *testing.T, front string, replicas []*server) (requests int64, restarts int) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 16}, //nolint:gosec // a proxy on loopback
-		Timeout: time.Minute}
+	insecure := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // a proxy on loopback
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: insecure, MaxIdleConnsPerHost: 16}, Timeout: time.Minute}
 	ask := func(method, path, body string) error {
 		r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), method, front+path, bytes.NewBufferString(body))
 		if err != nil {

@@ -139,7 +139,8 @@ export async function requestTests() {
       buffer: Buffer.from(`name;mail\nBob Builder;bob${stamp}@example.org\nnobody;nowhere\n`) });
     await p.getByText("This is not an email address: nobody;nowhere").waitFor();
     equal(await p.getByRole("button", { name: "Ask 1 person" }).isDisabled(), true, "asks nobody while an address is wrong");
-    await p.getByRole("textbox", { name: "People" }).fill(`Bob Builder;bob${stamp}@example.org\nCarol <carol${stamp}@example.org>, dan${stamp}@example.org`);
+    const three = `Bob Builder;bob${stamp}@example.org\nCarol <carol${stamp}@example.org>, dan${stamp}@example.org`;
+    await p.getByRole("textbox", { name: "People" }).fill(three);
     const look = p.locator(".look");
     equal([await look.locator(".kicker").first().textContent(), await look.locator("[data-test=item]").count(),
       (await look.locator("[data-test=tally]").textContent()).trim()],
@@ -150,7 +151,7 @@ export async function requestTests() {
     await p.getByRole("link", { name: /Statement 2026/ }).click();
     await p.locator("[data-item]").first().waitFor();
     equal(await items(), ["Letter", "Contract", "Identity card, front", "Identity card, back"], "items of the template");
-    await p.getByRole("textbox", { name: "People" }).fill(`Bob Builder;bob${stamp}@example.org\nCarol <carol${stamp}@example.org>, dan${stamp}@example.org`);
+    await p.getByRole("textbox", { name: "People" }).fill(three);
     await p.getByRole("button", { name: "Ask 3 people" }).click();
     await p.locator(".matrix").waitFor();
     equal(await p.locator(".matrix tbody th .name").allTextContents().then((all) => all.map((one) => one.replace(/\s+/g, " ").trim())),
@@ -175,7 +176,8 @@ export async function requestTests() {
 
   await test("journey: a law firm asks for five documents; a phone, a laptop, one sent back, complete, both verify a receipt", async () => {
     const ann = await person("Ann"), email = `bob${Date.now()}@example.org`;
-    const items = ["Identity card", "Lease", "Pay slips", "Bank statements", "Letter"].map((name) => ({ name, required: name !== "Letter" }));
+    const items = ["Identity card", "Lease", "Pay slips", "Bank statements", "Letter"]
+      .map((name) => ({ name, required: name !== "Letter" }));
     const { token, body, where } = await asked(ann, email, items);
     const small = await page(await visitor(phone), where);
     await tally(small, "0 of 5");

@@ -31,7 +31,8 @@ func (s *Store) InsertDeviceLogin(ctx context.Context, d NewDeviceLogin) error {
 		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
 		WHERE (SELECT count(*) FROM identity.device_logins WHERE expires_at > $9) < $11
 		  AND NOT EXISTS (SELECT FROM unnest($12::cidr[], $13::bigint[]) AS n (network, most) WHERE n.most <= (
-		      SELECT count(*) FROM identity.device_logins d WHERE d.network BETWEEN n.network AND host(broadcast(n.network))::inet AND expires_at > $9))`,
+		      SELECT count(*) FROM identity.device_logins d WHERE d.network BETWEEN n.network AND host(broadcast(n.network))::inet
+		        AND expires_at > $9))`,
 		d.DeviceHash, d.UserHash, d.Host, d.Name, d.UserAgent, d.IP, d.Network, int(identity.DeviceLoginPoll/time.Second), d.CreatedAt,
 		d.ExpiresAt,
 		identity.MaxDeviceLogins, networks, most)

@@ -56,7 +56,8 @@ func (s *Store) InsertReceiptPart(ctx context.Context, t id.Transfer, part int, 
 // Errors: transfer.ErrNotFound.
 func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader id.Person) (Receipt, error) {
 	return database.One[Receipt](ctx, s.q, "find receipt", transfer.ErrNotFound, `
-		SELECT `+receiptColumns+` FROM transfer.receipts WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`, t, kind, database.Null(reader))
+		SELECT `+receiptColumns+` FROM transfer.receipts WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`,
+		t, kind, database.Null(reader))
 }
 
 // Answered returns a transfer with its answers; the zero one when it is erased.
