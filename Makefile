@@ -52,12 +52,15 @@ blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) 
 
 test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
 	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
-	@test/$*.sh
+	@$(call counted,$*,test/$*.sh)
+
+# $(call counted,NAME,COMMANDS) runs commands, then writes what they have counted into docs/trust.md if FIGURES=1 is set.
+counted = export FIGURE=$$(mktemp) && trap 'rm -f "$$FIGURE"' EXIT && begin=$$(date +%s) && $(2) && scripts/figure.sh $(1) $$begin
 
 # Suites that are one go command; the comment of each test says what it does. ARGS adds arguments. $(call needs,PROGRAM,PACKAGE) says that a program is missing.
 campaign = $(GO) test -tags campaign -count=1 -v -timeout
 needs = test/lib.sh need $(1) $(2) &&
-test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
+test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 bash -o pipefail -c '$(GO) test -json -race -timeout 90m "$$@" ./... | $(GO) run ./scripts/testlog' race
 test-encrypted: suite = CONSIGN_TEST_STORAGE_ENCRYPTION=on $(GO) test -timeout 40m ./internal/app ./internal/transfer/...
 test-crash:     suite = $(campaign) 90m -run '^TestCrash(Parts|Concatenation|Inspections)?$$' ./test/campaign
 test-memory:    suite = $(campaign) 60m -run '^TestMemory$$' ./test/campaign
@@ -73,7 +76,7 @@ test-growth:    suite = $(GO) run -tags growth ./test/growth
 suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-redis test-growth
 .PHONY: $(suites)
 $(suites): build postgres
-	@$(suite) $(ARGS)
+	@$(call counted,$(@:test-%=%),$(suite) $(ARGS))
 
 bench: build postgres ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)

@@ -55,6 +55,9 @@ func TestBlackout(t *testing.T) {
 			if out, err := b.fsck(); err != nil {
 				t.Errorf("consign fsck: %v: %s", err, out)
 			}
+			figure(t, (cuts+1)/2, "power cuts")
+			figure(t, b.made, "acknowledged answers")
+			figure(t, 0, "lost")
 			t.Logf("%d cuts, %d answers acknowledged (%s), 0 lost, %.0f s", (cuts+1)/2, b.made, b.kinds(), time.Since(begin).Seconds())
 		})
 	}
@@ -89,6 +92,7 @@ func TestBlackoutControls(t *testing.T) {
 			found := b.search()
 			switch {
 			case found != "" && c.fault:
+				figure(t, 1, "faults built in and found")
 				t.Log(found)
 			case found != "":
 				t.Error(found)

@@ -245,6 +245,7 @@ func logoutEverywhere(t *testing.T, c *cluster) {
 		}
 	}
 	report(t, "logout: from its answer to 401 at every replica", lags, time.Second)
+	figure(t, len(lags), "times that a replica learned of a sign-out, each within 1 s")
 	for n, s := range c.replicas {
 		count, sum := s.metric("consign_revocation_lag_seconds_count"), s.metric("consign_revocation_lag_seconds_sum")
 		if count < 20 {

@@ -87,6 +87,8 @@ func (l *load) run(change func()) {
 	<-listening
 	l.t.Logf("%d requests in %v: %d answered 503 and repeated, %d failed; %d transfers whole, %d event streams opened",
 		l.requests.Load(), took.Round(time.Millisecond), l.retried.Load(), l.failed.Load(), len(l.sums), l.reconnects.Load())
+	figure(l.t, int(l.requests.Load()), "requests")
+	figure(l.t, int(l.failed.Load()), "failed")
 	report(l.t, "requests other than uploads", l.latencies, 30*time.Second)
 	if l.failed.Load() > 0 {
 		l.t.Errorf("%d requests failed", l.failed.Load())

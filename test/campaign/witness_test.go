@@ -60,6 +60,8 @@ func TestWitnesses(t *testing.T) {
 			b.start()
 		}
 	}
+	figure(t, b.cosigned(w, nil), "checkpoints cosigned by two witnesses of others")
+	figure(t, kills, "kills")
 	t.Logf("%d checkpoints cosigned by both witnesses across %d kills, %.0f s", b.cosigned(w, nil), kills, time.Since(begin).Seconds())
 	b.verify(w)
 
@@ -79,6 +81,7 @@ func TestWitnesses(t *testing.T) {
 	started := b.logged()
 	b.start()
 	b.wantStopped("a restored database", started)
+	figure(t, 1, "forks refused")
 
 	b.stop()
 	b.env = plain
@@ -92,6 +95,7 @@ func TestWitnesses(t *testing.T) {
 		started := b.logged()
 		b.start()
 		b.wantStopped("a split view at "+setting, started)
+		figure(t, 1, "forks refused")
 	}
 	b.stop()
 	if err := os.RemoveAll(filepath.Join(b.dir, "var")); err != nil {
@@ -198,6 +202,7 @@ func (b *blackout) verify(w *witnesses) {
 			b.t.Fatalf("the foreign verifier: %v: %s", err, out)
 		}
 	}
+	figure(b.t, len(w.delivered), "receipts verified by a program of others")
 	b.t.Logf("%s", bytes.TrimSpace(out))
 }
 
