@@ -43,13 +43,20 @@ const (
 // assets holds the files that pages load. Their path contains a digest of all files, so that browsers may cache them for
 // good and a page never runs a script of another version.
 type assets struct {
-	names  []string      // all but critical
-	digest func() string // of all files; computed at the first request
-	style  func() string // rules that pages contain, for their first paint: critical, then the configured colour
+	names  []string                   // all but critical
+	sums   func() map[string][32]byte // SHA-256 of each file as it is served; computed at the first request
+	digest func() string              // of all files
+	style  func() string              // rules that pages contain, for their first paint: critical, then the configured colour
 }
 
 // path returns the path of the files, like /assets/1b2c3d4e5f60/.
 func (a assets) path() string { return "/assets/" + a.digest() + "/" }
+
+// integrity returns the hash of a file as browsers check it (Subresource Integrity).
+func (a assets) integrity(name string) string {
+	sum := a.sums()[name]
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
 
 // content returns a copy of a file.
 func (a assets) content(name string) []byte {
@@ -93,11 +100,17 @@ func readAssets(accent string) (assets, error) {
 		return a, fmt.Errorf("read page assets: %w", err)
 	}
 	slices.Sort(a.names)
+	a.sums = sync.OnceValue(func() map[string][32]byte {
+		sums := map[string][32]byte{}
+		for _, name := range a.names {
+			sums[name] = sha256.Sum256(a.content(name))
+		}
+		return sums
+	})
 	a.digest = sync.OnceValue(func() string {
 		all := sha256.New()
 		for _, name := range a.names {
-			sum := sha256.Sum256(a.content(name))
-			_, _ = fmt.Fprintf(all, "%s %x\n", name, sum)
+			_, _ = fmt.Fprintf(all, "%s %x\n", name, a.sums()[name])
 		}
 		return hex.EncodeToString(all.Sum(nil)[:6])
 	})

@@ -56,10 +56,14 @@ func (v view) head() g.Node {
 		g.If(v.Latin, h.Link(h.Rel("preload"), g.Attr("fetchpriority", "low"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"),
 			h.Href(v.Assets+"vendor/figtree.woff2"))),
 		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
-		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name)) }),
-		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js")),
+		h.Script(h.Type("importmap"), g.Raw(v.Hashes)),
+		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name), v.hash(name)) }),
+		h.Script(h.Type("module"), h.Src(v.Assets+v.Script+".js"), v.hash(v.Script+".js")),
 	)
 }
+
+// hash returns the attribute with the hash of a script. The import map has it, too, which older browsers do not read.
+func (v view) hash(name string) g.Node { return g.Attr("integrity", v.integrity(name)) }
 
 // stylesheet returns the link of the rules that the first paint does not need. At the end of a page it delays its script only, in its
 // head the first paint, too.

@@ -204,6 +204,8 @@ type view struct {
 	House        bool
 	Waits        bool      // the script renders the content; show a loading notice until then
 	Modules      []string  // imports of the script, for modulepreload
+	Hashes       string    // the import map
+	Policy       string    // the Content-Security-Policy
 	Translations string    // JSON of the script's sentences: msgid to its translation, or to the list of plural forms
 	Body         g.Node    // nil: none
 	From, Until  time.Time // of an announced maintenance
@@ -211,6 +213,8 @@ type view struct {
 	Product, Provider, ProviderURL, Support string
 	Identity, Transfer                      string // base paths of the APIs
 	PasswordMinimum                         string
+
+	integrity func(asset string) string // its hash
 }
 
 type localeName struct {
@@ -239,7 +243,7 @@ func (p *Pages) view(e entry, locale string) (view, error) {
 		Printer: t, Lang: strings.ReplaceAll(locale, "_", "-"), Locale: locale, Latin: slices.Contains([]string{"de", "en", "fr"}, locale[:2]),
 		Now: strconv.FormatInt(o.Now().UnixMilli(), 10), Title: e.title(t), Lead: e.lead(t),
 		Assets: p.assets.path(), Style: p.assets.style(), OwnStyles: e.styles, Script: e.script, House: e.house,
-		Waits: e.body == nil, Modules: own.modules,
+		Waits: e.body == nil, Modules: own.modules, Hashes: own.hashes, Policy: own.policy, integrity: p.assets.integrity,
 		Translations: string(encoded),
 		Product:      o.ProductName, Provider: o.ProviderName, ProviderURL: o.ProviderURL, Support: contactURL(o.SupportContact),
 		Identity: o.IdentityBasePath, Transfer: o.TransferBasePath, PasswordMinimum: strconv.Itoa(o.PasswordMinimum),

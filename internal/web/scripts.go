@@ -3,6 +3,7 @@
 package web
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -17,6 +18,9 @@ import (
 type script struct {
 	modules   []string // imported modules in the order of their first import
 	sentences []string // msgids of all modules, and of those that they import later
+	all       []string // the module itself, modules, and those that they import later
+	hashes    string   // the import map: the hash of each of all
+	policy    string   // the Content-Security-Policy of its pages
 }
 
 // module describes one embedded ES module: its own imports and sentences.
@@ -65,11 +69,33 @@ func readScripts(a assets) (map[string]script, error) {
 	}
 	scripts := map[string]script{}
 	for _, e := range append(slices.Clone(entries), missing, entry{script: referenceScript}) {
-		if scripts[e.script], err = scriptOf(modules, e.script+".js"); err != nil {
+		if _, ok := scripts[e.script]; ok {
+			continue
+		}
+		own, err := scriptOf(modules, e.script+".js")
+		if err != nil {
 			return nil, err
 		}
+		if own.hashes, err = a.hashes(own.all); err != nil {
+			return nil, err
+		}
+		own.policy = pagePolicy(a.style(), own.hashes)
+		scripts[e.script] = own
 	}
 	return scripts, nil
+}
+
+// hashes returns an import map with the hashes of modules. A browser runs no module that has another one, wherever it is imported from.
+func (a assets) hashes(names []string) (string, error) {
+	sums := map[string]string{}
+	for _, name := range names {
+		sums[a.path()+name] = a.integrity(name)
+	}
+	text, err := json.Marshal(map[string]any{"integrity": sums})
+	if err != nil {
+		return "", fmt.Errorf("encode import map: %w", err)
+	}
+	return string(text), nil
 }
 
 // scriptOf follows the imports of a module, then what they import later. It fails when an imported module does not exist.
@@ -110,6 +136,7 @@ func scriptOf(modules map[string]module, name string) (script, error) {
 			return s, err
 		}
 	}
+	s.all = append([]string{name}, s.modules...)
 	s.modules = s.modules[:first]
 	slices.Sort(s.sentences)
 	s.sentences = slices.Compact(s.sentences)

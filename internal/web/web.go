@@ -37,6 +37,19 @@ const policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-
 	"'self' data: blob:; media-src blob:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types consign-workers"
 
+// integrityPolicy makes browsers refuse scripts whose hash a page does not state. Workers are beyond it: only whole pages have import maps.
+const integrityPolicy = "blocked-destinations=(script)"
+
+// pagePolicy returns the policy of a page, which has one style element and one import map.
+func pagePolicy(style, importMap string) string {
+	allow := func(directive, inline string) string {
+		sum := sha256.Sum256([]byte(inline))
+		return directive + " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	const styles, scripts = "style-src 'self'", "script-src 'self'"
+	return strings.NewReplacer(styles, allow(styles, style), scripts, allow(scripts, importMap)).Replace(policy)
+}
+
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.
 // Uploads keep the screen on.
 const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), bluetooth=(), hid=(), midi=(), " +
@@ -67,7 +80,6 @@ type Pages struct {
 	options  Options
 	assets   assets
 	scripts  func() (map[string]script, error) // by the name of a page's module; read at the first request
-	policy   func() string                     // the Content-Security-Policy of pages: allows the one style element that they have
 	mux      *chi.Mux
 	patterns []string
 }
@@ -80,10 +92,6 @@ func New(o Options) (*Pages, error) {
 		return nil, err
 	}
 	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets) })
-	p.policy = sync.OnceValue(func() string {
-		sum := sha256.Sum256([]byte(p.assets.style()))
-		return strings.Replace(policy, "style-src 'self'", "style-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", 1)
-	})
 	for _, e := range entries {
 		p.handle(e.pattern, p.page(e))
 	}
@@ -163,7 +171,8 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, status int, e ent
 	_ = v.layout().Render(&body) // into memory: cannot fail
 	h := w.Header()
 	secure(h)
-	h.Set("Content-Security-Policy", p.policy())
+	h.Set("Content-Security-Policy", v.Policy)
+	h.Set("Integrity-Policy", integrityPolicy)
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Language", strings.ReplaceAll(locale, "_", "-"))
 	h.Set("Cache-Control", "no-store")

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -112,7 +113,7 @@ func TestPatternsAreWhatIsServed(t *testing.T) {
 }
 
 // Pages contain nothing that the Content-Security-Policy blocks: nothing from other hosts, and nothing inline but the rules of the first
-// paint, whose hash it names.
+// paint and the import map, whose hashes it names.
 func TestPagesObeyTheirPolicy(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
@@ -132,6 +133,13 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 			}
 			text = strings.Replace(text, found[0], "", 1)
 		}
+		if found := importMap.FindStringSubmatch(text); found != nil {
+			sum := sha256.Sum256([]byte(found[1]))
+			if !strings.Contains(policy, "; script-src 'self' 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"';") {
+				t.Errorf("%s: its import map has another hash than in %q", path, policy)
+			}
+			text = strings.Replace(text, found[0], "", 1)
+		}
 		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
 			!strings.Contains(policy, "require-trusted-types-for 'script'; trusted-types consign-workers") {
 			t.Errorf("%s: policy %q", path, policy)
@@ -148,6 +156,58 @@ func TestPagesObeyTheirPolicy(t *testing.T) {
 		for _, m := range linked.FindAllStringSubmatch(res.body, -1) {
 			if asset := ask(t, p, "GET", m[1]); asset.status != 200 {
 				t.Errorf("%s: %s is %d", path, m[1], asset.status)
+			}
+		}
+	}
+}
+
+var importMap = regexp.MustCompile(`<script type="importmap">(.*?)</script>`)
+
+// Browsers refuse each script of a page whose bytes differ from the page's hash, and scripts without one: those that the page names, what
+// they import, and what they import later.
+func TestPagesNameTheHashOfEachScript(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	named := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+\.js)"( integrity="([^"]+)")?`)
+	imported := regexp.MustCompile(`(?m)(?:\bfrom ?|^import |\bimport\()"(\.\.?/[^"]+)"`)
+	for _, page := range contractPaths {
+		res := ask(t, p, "GET", page)
+		if !strings.HasPrefix(res.header.Get("Content-Type"), "text/html") {
+			continue
+		}
+		if got := res.header.Get("Integrity-Policy"); got != "blocked-destinations=(script)" {
+			t.Errorf("%s has the Integrity-Policy %q", page, got)
+		}
+		var stated struct{ Integrity map[string]string }
+		found := importMap.FindStringSubmatchIndex(res.body)
+		if found == nil {
+			t.Errorf("%s has no import map", page)
+			continue
+		}
+		if err := json.Unmarshal([]byte(res.body[found[2]:found[3]]), &stated); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatchIndex(res.body, -1) {
+			script, attribute := res.body[m[2]:m[3]], ""
+			if m[6] >= 0 {
+				attribute = res.body[m[6]:m[7]]
+			}
+			if stated.Integrity[script] == "" || stated.Integrity[script] != attribute || m[0] < found[0] {
+				t.Errorf("%s: %s has the hashes %q and %q, or is before the import map", page, script, attribute, stated.Integrity[script])
+			}
+		}
+		if len(stated.Integrity) < 3 {
+			t.Errorf("%s states %d hashes", page, len(stated.Integrity))
+		}
+		for script, hash := range stated.Integrity {
+			served := ask(t, p, "GET", script).body
+			if sum := sha256.Sum256([]byte(served)); hash != "sha256-"+base64.StdEncoding.EncodeToString(sum[:]) {
+				t.Errorf("%s: %s is served with another hash than %s", page, script, hash)
+			}
+			for _, m := range imported.FindAllStringSubmatch(served, -1) {
+				if other := path.Join(path.Dir(script), m[1]); stated.Integrity[other] == "" {
+					t.Errorf("%s: %s imports %s, which has no hash", page, script, other)
+				}
 			}
 		}
 	}

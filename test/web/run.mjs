@@ -25,6 +25,7 @@ import { webhookTests } from "./webhooks.mjs";
 import { consoleTests } from "./console.mjs";
 import { organizationTests } from "./organization.mjs";
 import { requestTests } from "./requests.mjs";
+import { integrityTests } from "./integrity.mjs";
 
 await mailboxPageTests();
 await dropTests();
@@ -51,4 +52,5 @@ await webhookTests();
 await consoleTests();
 await organizationTests();
 await requestTests();
+await integrityTests();
 await finish();
