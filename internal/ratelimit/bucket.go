@@ -89,10 +89,10 @@ func (l Limit) times(n int) Limit {
 	return Limit{Capacity: l.Capacity * n, PerSecond: l.PerSecond * float64(n)}
 }
 
-// kept returns how many tokens fit above a limit for networks that have taken little lately: a quarter, at least one.
-func (l Limit) kept() int {
+// kept returns how many tokens fit above a limit for networks that have taken little lately: a percentage, at least one.
+func (l Limit) kept(percent int) int {
 	if l.Capacity == 0 {
 		return 0
 	}
-	return max(1, l.Capacity*NetworkShare/100)
+	return max(1, l.Capacity*percent/100)
 }

@@ -72,13 +72,14 @@ func chain(network netip.Prefix, percent int) []Wide {
 }
 
 // Bounds returns the network of AddressKey and those around it, with how much of a common bound each may take, for statements that count
-// rows. Without a bound (0), or for an empty key, there are none.
+// rows. The widest is the first. Without a bound (0) each may take 0, which is none either. An empty key has no networks.
 func Bounds(key string, percent int, all int64) (networks []netip.Prefix, most []int64) {
-	if all <= 0 {
-		return nil, nil
-	}
 	for _, n := range chain(NetworkOf(key), percent) {
-		networks, most = append(networks, n.Network), append(most, max(1, all*int64(n.Percent)/100))
+		share := int64(0)
+		if all > 0 {
+			share = max(1, all*int64(n.Percent)/100)
+		}
+		networks, most = append(networks, n.Network), append(most, share)
 	}
 	return networks, most
 }

@@ -3,6 +3,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ type Bucket struct {
 	Limit     Limit
 	Common    Limit        // of which Limit is what one client network may take, Percent percent; zero: Limit is four times as large
 	Percent   int          // 0: a quarter
+	Kept      int          // percentage of Limit that fits above it, for networks that have taken little lately; 0: a quarter
 	By        By           // what the identifier identifies, for documentation
 	Essential bool         // counts even while CONSIGN_RATE_LIMIT is off
 	Refusal   *fault.Error // error of a refusal; nil: fault.ErrRateLimited
@@ -116,7 +118,7 @@ func (l *Limiter) Take(ctx context.Context, parts ...Part) (Taken, error) {
 			return Taken{}, err
 		}
 		if little {
-			kept[i] = p.Bucket.Limit.kept()
+			kept[i] = p.Bucket.Limit.kept(cmp.Or(p.Bucket.Kept, NetworkShare))
 		}
 	}
 	asks := asksOf(parts)
@@ -182,10 +184,11 @@ func asksOf(parts []Part) []Ask {
 
 // A network has taken little lately when it has asked for tokens of a kind of common buckets, whatever their identifiers, littleLately
 // times at most. Above the limit of a bucket there is room for these networks only (Limit.kept). So somebody who has not asked finds
-// room while others keep the bucket full. Refused requests count, too: who keeps asking is soon no such network, and stays so.
+// room while others keep the bucket full. Refused requests count, too. The count drains slowly: an attacker with hundreds of networks
+// would else come back with each of them before the bucket has drained.
 const littleLately = 3
 
-var lately = Limit{Capacity: 60, PerSecond: Every(20 * time.Minute)}
+var latelyLimit = Limit{Capacity: 2 * littleLately, PerSecond: Every(8 * time.Hour)}
 
 // little counts a request for a token of a common bucket, and reports whether its network has taken little lately.
 func (l *Limiter) little(ctx context.Context, p Part) (bool, error) {
@@ -193,7 +196,7 @@ func (l *Limiter) little(ctx context.Context, p Part) (bool, error) {
 	if !network.IsValid() {
 		return false, nil
 	}
-	n, err := asked(ctx, l.store, p.Bucket.Name+"-lately:", lately, network)
+	n, err := asked(ctx, l.store, p.Bucket.Name+"-lately:", latelyLimit, network)
 	if err != nil {
 		return false, fmt.Errorf("take from bucket %s-lately: %w", p.Bucket.Name, err)
 	}

@@ -75,6 +75,9 @@ func (s *Semaphore) Acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
+// lately counts the requests that a rank looks at.
+var lately = Limit{Capacity: 60, PerSecond: Every(20 * time.Minute)}
+
 // rank returns how often the client of ctx, or the networks around it, have asked lately: 1 for the first time, 0 for a known device.
 func (s *Semaphore) rank(ctx context.Context) int64 {
 	if known, _ := ctx.Value(knownKey{}).(bool); known {

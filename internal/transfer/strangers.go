@@ -1,5 +1,16 @@
 package transfer
 
+// What is kept above a bound that all strangers share, for networks that hold little. Somebody with a whole prefix and 200 addresses
+// leaves room in it.
+const (
+	// KeptReservations is how many times the bound of open reservations fits above it. A network may have one there.
+	KeptReservations = 2
+	// KeptBytes is the part of the bound of unconfirmed bytes that fits above it, one in this many.
+	KeptBytes = 4
+	// LittleBytes is the part of that bound that a network may hold there, one in this many.
+	LittleBytes = 1000
+)
+
 // StrangerLimits bound what strangers may occupy at one mailbox and at one organization: all of them together, and those of one
 // client network.
 type StrangerLimits struct {

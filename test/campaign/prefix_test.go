@@ -85,7 +85,7 @@ type row struct {
 func TestPrefixAttacker(t *testing.T) {
 	p := &prefixes{
 		server: newServer(t, "CONSIGN_RATE_LIMIT=on", "CONSIGN_LOG_LEVEL=error", "CONSIGN_BCRYPT_COST=10",
-			"CONSIGN_TRUSTED_PROXIES=127.0.0.0/8,::1/128", "CONSIGN_NEW_TRANSFER_BUCKET=20,1/1s", "CONSIGN_UPLOADS=192"),
+			"CONSIGN_TRUSTED_PROXIES=127.0.0.0/8,::1/128", "CONSIGN_UPLOADS=192"),
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
 	}
 	p.start()

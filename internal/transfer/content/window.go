@@ -83,21 +83,33 @@ func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postg
 	if err != nil {
 		return 0, nil, err
 	}
-	bound := func(limit, used int64, because error) {
-		if room := limit - (used - want); room < granted {
+	bound := func(room int64, because error) {
+		if room < granted {
 			granted, refusal = room, because
 		}
 	}
-	bound(l.UnconfirmedBytes, sum.Mailbox, transfer.ErrMailboxUnconfirmed)
-	for i, most := range atMailbox {
-		bound(most, sum.MailboxClient[i], transfer.ErrClientUnconfirmed)
+	all := func(limit, used int64, clients []int64, because error) {
+		room := limit - (used - want)
+		if len(clients) > 0 {
+			room = max(room, min(limit+limit/transfer.KeptBytes-(used-want), limit/transfer.LittleBytes-(clients[0]-want)))
+		}
+		bound(room, because)
 	}
+	each := func(most, used []int64, because error) {
+		for i, limit := range most {
+			if limit > 0 {
+				bound(limit-(used[i]-want), because)
+			}
+		}
+	}
+	if l.UnconfirmedBytes > 0 {
+		all(l.UnconfirmedBytes, sum.Mailbox, sum.MailboxClient, transfer.ErrMailboxUnconfirmed)
+	}
+	each(atMailbox, sum.MailboxClient, transfer.ErrClientUnconfirmed)
 	if !p.Organization.IsZero() && l.OrganizationBytes > 0 {
-		bound(l.OrganizationBytes, sum.Organization, errOrganization)
+		all(l.OrganizationBytes, sum.Organization, sum.OrganizationClient, errOrganization)
 	}
-	for i, most := range atOrganization {
-		bound(most, sum.OrganizationClient[i], errOrganizationClient)
-	}
+	each(atOrganization, sum.OrganizationClient, errOrganizationClient)
 	return granted, refusal, nil
 }
 

@@ -56,6 +56,65 @@ func TestAttackPrefixReservations(t *testing.T) {
 	}
 }
 
+// TestAttackNetworksReservations: somebody with many networks, each of which has asked little, leaves room for the open reservations of
+// others, at a mailbox and at an organization. Nor does one of these get a second one there.
+func TestAttackNetworksReservations(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []string{"CONSIGN_STRANGER_RESERVATIONS", "CONSIGN_STRANGER_ORGANIZATION_RESERVATIONS"} {
+		s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "1000,1/s"), testkit.Env(setting, "20"))...)
+		public, made := s.Transfer+"/public/mailbox/ann", 0
+		attack := func(i int) *testkit.Response {
+			return strangerAt(s, fmt.Sprintf("203.0.%d.7", i)).Post(public, nil)
+		}
+		for i := range 200 {
+			if attack(i/5).Status == http.StatusCreated {
+				made++
+			}
+		}
+		if made != 20+36 { // five of each of four networks, and one of each other
+			t.Errorf("%s: many networks have %d of 20", setting, made)
+		}
+		for i := range 4 {
+			strangerAt(s, honest(i)).Post(public, nil).Want(http.StatusCreated)
+		}
+		attack(1).WantError(transfer.ErrClientBusy)
+		strangerAt(s, honest(0)).Post(public, nil).WantError(transfer.ErrMailboxBusy)
+	}
+}
+
+// TestAttackNetworksTransfers: somebody with many networks leaves room in a mailbox's bucket of new transfers.
+func TestAttackNetworksTransfers(t *testing.T) {
+	t.Parallel()
+	s, _ := newMailbox(t, behindProxy(ofTwenty)...)
+	public := s.Transfer + "/public/mailbox/ann"
+	for i := range 16 * 5 {
+		strangerAt(s, fmt.Sprintf("203.0.%d.7", i%16)).Post(public, nil)
+		strangerAt(s, fmt.Sprintf("2001:db8:0:%x00::1", i)).Post(public, nil)
+	}
+	for i := range 20 {
+		strangerAt(s, honest(i)).Post(public, nil).Want(http.StatusCreated)
+	}
+}
+
+// TestAttackNetworksBytes: unconfirmed bytes of many networks leave room for the files of one that has sent little.
+func TestAttackNetworksBytes(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []string{"CONSIGN_STRANGER_UNCONFIRMED_GB", "CONSIGN_STRANGER_ORGANIZATION_UNCONFIRMED_GB"} {
+		s, _, _, _, _ := newOffice(t, behindProxy(testkit.Env(setting, "1"))...)
+		for i := range 5 {
+			reserveAs(strangerAt(s, fmt.Sprintf("203.0.%d.7", i)), "eve@example.org")
+		}
+		if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.stranger_reservations SET bytes = 200000000`); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			d := reserveAs(strangerAt(s, honest(i)), "sam@example.org")
+			d.send("a", random(900_000))
+			d.Put(d.attach("b", 900_000), random(900_000)).WantError(transfer.ErrMailboxUnconfirmed)
+		}
+	}
+}
+
 // TestAttackPrefixBytes: one prefix leaves room for the unconfirmed bytes of others, at a mailbox and at an organization.
 func TestAttackPrefixBytes(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ func TestStrangersCannotCloseAMailbox(t *testing.T) {
 	for i := range 15 {
 		strangerAt(s, fmt.Sprintf("192.0.2.%d", i+1)).Post(public, nil).Want(http.StatusCreated)
 	}
-	for i := range 5 { // what is kept for networks that have taken little lately
+	for i := range 60 { // what is kept for networks that have taken little lately
 		strangerAt(s, fmt.Sprintf("198.51.%d.7", i)).Post(public, nil).Want(http.StatusCreated)
 	}
 	full := strangerAt(s, "198.51.100.99").Post(public, nil).WantError(transfer.ErrNewTransfers)
@@ -180,6 +180,9 @@ func TestOpenReservationsOfStrangersAreBounded(t *testing.T) {
 		testkit.Env("CONSIGN_STRANGER_SHARE", "58"), testkit.Constants(func(c *config.Constants) { c.StrangerMaxFiles = 2 }))...)
 	public := s.Transfer + "/public/mailbox/ann"
 	crowd(s, public)
+	for i := range 14 { // above the bound one of each other network, twice as many in all
+		strangerAt(s, honest(i)).Post(public, nil).Want(http.StatusCreated)
+	}
 	strangerAt(s, "192.0.2.3").Post(public, nil).WantError(transfer.ErrMailboxBusy)
 	list := ann.Get(s.Transfer + "/mailbox/reservations").Want(http.StatusOK).Value("reservations").([]any)
 	ann.Delete(s.Transfer + "/mailbox/reservations/" + list[0].(map[string]any)["uid"].(string)).Want(http.StatusNoContent)

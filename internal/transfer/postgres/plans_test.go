@@ -255,7 +255,7 @@ func TestStrangersAreCountedByIndex(t *testing.T) {
 	scans, tuples := read()
 	reserve(false)
 	moreScans, moreTuples := read()
-	if n := moreTuples - tuples; moreScans != scans || n > 100 {
+	if n := moreTuples - tuples; moreScans != scans || n > 101 { // two bounds of 50, and one of its network
 		t.Errorf("a reservation read the table %d times from end to end, and %d rows", moreScans-scans, n)
 	}
 	unconfirmed()

@@ -29,20 +29,30 @@ const within = `client BETWEEN n.network AND host(broadcast(n.network))::inet`
 // InsertMailboxReservation stores a stranger's reservation if the mailbox exists and each bound has room for it. It does not lock the
 // mailbox, since many reserve at once. So a concurrent deletion of the mailbox may not end the reservation. Requests do not find it
 // without the mailbox, and the job transfer-expire-reservations deletes its rows at expires_at. Advisory locks make the counts exact.
-// A count stops at its bound, so its cost is bounded as well.
+// A count stops at its bound, so its cost is bounded as well. Where a bound is reached, transfer.KeptReservations times as many fit above it: one
+// of each network that has no other at the mailboxes that share limits, and around which there is none.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
+	const live = ` AND expires_at > $16`
 	full := func(where, limit string) string {
 		return limit + ` > 0 AND ` + limit + ` <= (SELECT count(*) FROM (SELECT FROM transfer.stranger_reservations WHERE ` + where +
-			` AND expires_at > $16 LIMIT ` + limit + `) x)`
+			live + ` LIMIT ` + limit + `) x)`
+	}
+	allFull := func(where, limit string) string {
+		return full(where, limit) + ` AND (NOT kept.may OR ` + full(where, `$25::bigint * `+limit) + `)`
 	}
 	anyFull := func(where, bounds string) string {
 		return `EXISTS (SELECT FROM unnest($20::cidr[], ` + bounds + `::bigint[]) AS n (network, most) WHERE ` +
 			full(where+` AND `+within, `coalesce(n.most, 0)`) + `)`
 	}
 	sql := `
-		WITH bound AS MATERIALIZED (
-			SELECT ` + full(`owner = $2`, `$19::bigint`) + ` AS mailbox, ` + anyFull(`owner = $2`, `$21`) + ` AS mailbox_client,
-				` + full(`organization = $3`, `$22::bigint`) + ` AS organization, ` + anyFull(`limits_organization = $4`, `$23`) + ` AS organization_client
+		WITH kept AS MATERIALIZED (
+			SELECT n.network IS NOT NULL AND NOT EXISTS (
+				SELECT FROM transfer.stranger_reservations WHERE limits_organization = $4 AND ` + within + live + `) AS may
+			FROM (SELECT ($20::cidr[])[1] AS network) n
+		), bound AS MATERIALIZED (
+			SELECT ` + allFull(`owner = $2`, `$19::bigint`) + ` AS mailbox, ` + anyFull(`owner = $2`, `$21`) + ` AS mailbox_client,
+				` + allFull(`organization = $3`, `$22::bigint`) + ` AS organization, ` + anyFull(`limits_organization = $4`, `$23`) + ` AS organization_client
+			FROM kept
 		), r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender,
 				anon_email,
@@ -66,7 +76,7 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 		database.Null(r.AnonEmail), database.Null(r.Locale), r.TTL, r.Protection, r.MaxFiles, r.MaxFileSizeMB, r.MaxRecipients, r.CreatedAt,
 		r.ExpiresAt, database.Null(r.Client),
 		l.Reservations, networks, atMailbox, l.OrganizationReservations, atOrganization,
-		!r.SenderByUID,
+		!r.SenderByUID, 1 + int64(transfer.KeptReservations),
 	}
 	const operation = "store reservation"
 	keys := strangersKeys(r, l)
@@ -90,7 +100,8 @@ func strangersKeys(r transfer.Reservation, l transfer.StrangerLimits) (keys []st
 	if l.OrganizationReservations > 0 && !r.Organization.IsZero() {
 		keys = append(keys, "organization "+r.Organization.String())
 	}
-	if around, _ := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.OrganizationReservations)); len(around) > 0 {
+	around, _ := ratelimit.Bounds(r.Client, l.NetworkShare, int64(l.OrganizationReservations))
+	if l.OrganizationReservations > 0 && len(around) > 0 {
 		keys = append(keys, "network "+r.LimitsOrganization.String()+" "+around[0].String()) // the widest
 	}
 	if l.Reservations > 0 {

@@ -20,8 +20,12 @@ func newTransferBucket(l ratelimit.Limit) ratelimit.Bucket {
 	return ratelimit.Bucket{Name: "new-transfer", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
 }
 
+// strangersKept is the percentage of strangersBucket above it. Somebody with hundreds of networks that have not asked yet leaves room.
+const strangersKept = 300
+
 func strangersBucket(l ratelimit.Limit) ratelimit.Bucket {
-	return ratelimit.Bucket{Name: "new-transfer-stranger", Limit: l, By: ratelimit.ByOwner, Essential: true, Refusal: transfer.ErrNewTransfers}
+	return ratelimit.Bucket{Name: "new-transfer-stranger", Limit: l, Kept: strangersKept, By: ratelimit.ByOwner, Essential: true,
+		Refusal: transfer.ErrNewTransfers}
 }
 
 func visitorBucket(l ratelimit.Limit, percent int) ratelimit.Bucket {
