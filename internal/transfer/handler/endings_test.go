@@ -185,6 +185,32 @@ func TestParallelDeletes(t *testing.T) {
 	}
 }
 
+// TestReadingWhileRevoking: a transfer that is revoked between two statements of a reading is shown as revoked, not as unknown.
+func TestReadingWhileRevoking(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	ann := s.SignUp("ann@example.com")
+	for range 8 {
+		x := deliver(ann, object{}, [2]string{"plan.pdf", "%PDF-1.4"})
+		var revoked atomic.Bool
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for last := false; !last; {
+					last = revoked.Load()
+					if r, err := ann.Try(t.Context(), "GET", x.path, nil); err != nil || r.Status != http.StatusOK {
+						t.Errorf("%v, %s", err, r.Body)
+						return
+					}
+				}
+			})
+		}
+		ann.Delete(x.path).Want(http.StatusNoContent)
+		revoked.Store(true)
+		wg.Wait()
+	}
+}
+
 func TestLastPartyErasesAtOnce(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)

@@ -33,9 +33,14 @@ func (s *Service) attached(ctx context.Context, r id.Reservation) Objects {
 // delivered streams the objects of a transfer. When the transfer ends during the stream, its objects are deleted and the stream ends with
 // transfer.ErrNotFound.
 func (s *Service) delivered(ctx context.Context, t SeenTransfer) Objects {
+	return s.deliveredAfter(ctx, t, nil, 0, true)
+}
+
+// deliveredAfter is delivered with a first batch that was read before, and more after position last.
+func (s *Service) deliveredAfter(ctx context.Context, t SeenTransfer, batch []transfer.Object, last int64, more bool) Objects {
 	return func(yield func(transfer.Object, error) bool) {
 		left := t.ObjectCount
-		for o, err := range s.attached(ctx, t.Reservation) {
+		for o, err := range s.streamObjects(ctx, t.Reservation, batch, last, more) {
 			left--
 			o.Downloads += t.Archives
 			t.Mark(&o)

@@ -253,31 +253,44 @@ func (s *Service) TransferLink(ctx context.Context, caller token.Caller, uid id.
 // been lost. It has no objects while it is locked. The first view of a transfer without files is its first access.
 // Errors: transfer.ErrNotFound.
 func (s *Service) Transfer(ctx context.Context, caller token.Caller, uid id.Transfer) (SeenTransfer, Objects, error) {
-	row, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
+	seen, err := s.withoutObjects(ctx, caller, uid)
 	if err != nil {
 		return SeenTransfer{}, nil, err
 	}
-	list, err := s.fill(ctx, []postgres.SeenTransfer{row}, 0)
+	if seen.Locked {
+		return seen, func(func(transfer.Object, error) bool) {}, nil
+	}
+	first, last, err := s.store.ObjectsAfter(ctx, seen.Reservation, 0, objectsBatch)
+	if err == nil && len(first) == 0 && seen.ObjectCount > 0 && !seen.State.Ended() { // it has ended since its row was read
+		seen, err = s.withoutObjects(ctx, caller, uid)
+	}
 	if err != nil {
 		return SeenTransfer{}, nil, err
+	}
+	return seen, s.deliveredAfter(ctx, seen, first, last, len(first) == objectsBatch), nil
+}
+
+// withoutObjects is Transfer without the objects.
+func (s *Service) withoutObjects(ctx context.Context, caller token.Caller, uid id.Transfer) (SeenTransfer, error) {
+	row, err := s.store.TransferOf(ctx, uid, caller.Person, s.scope(caller))
+	if err != nil {
+		return SeenTransfer{}, err
+	}
+	list, err := s.fill(ctx, []postgres.SeenTransfer{row}, 0)
+	if err != nil {
+		return SeenTransfer{}, err
 	}
 	seen := list[0]
 	if !row.AsSender && row.ObjectCount == 0 && seen.State == transfer.Delivered && !seen.Locked {
 		if err := s.recordAccess(ctx, caller, row.Delivery); err != nil {
-			return SeenTransfer{}, nil, err
+			return SeenTransfer{}, err
 		}
 	}
 	if seen.Link, err = s.senderLink(ctx, row, seen.State); err != nil {
-		return SeenTransfer{}, nil, err
-	}
-	if err := s.addAnswers(ctx, &seen.Transfer); err != nil {
-		return SeenTransfer{}, nil, err
+		return SeenTransfer{}, err
 	}
 	seen.DownloadAnyway = seen.MalwareStatus != "" && downloadsAnyway(caller, seen.Owner, seen.Gate)
-	if seen.Locked {
-		return seen, func(func(transfer.Object, error) bool) {}, nil
-	}
-	return seen, s.delivered(ctx, seen), nil
+	return seen, s.addAnswers(ctx, &seen.Transfer)
 }
 
 // addAnswers adds the answers to the questions of the mailbox, as it asks them now.
