@@ -9,7 +9,7 @@ TYPES    := $(patsubst api/%.yaml,$(TOOLS)/types/%.d.ts,$(wildcard api/*.yaml))
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release clean
+.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release release-key clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -84,8 +84,11 @@ bench: build postgres ## compare with bare reference programs, about six minutes
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
 
-release: ## make packages, images, SBOM and signed checksums in dist/ (needs buildah)
+release: ## make packages, images, SBOM, signed checksums and their log in dist/ (needs buildah)
 	@scripts/release/release.sh
+
+release-key: ## publish the key of releases, RELEASE_KEY=FILE
+	@scripts/release/key.sh
 
 pin: ## pin the images of Dockerfile and compose.yaml by digest (needs docker buildx and the registries)
 	@scripts/pin-images.sh

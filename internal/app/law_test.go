@@ -106,14 +106,15 @@ func TestModulesAreVerified(t *testing.T) {
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
 	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web",
-		"oidc", "metrics", "doctor", "outbound", "target", "idempotency", "testkit", "wire", "consign",
+		"oidc", "metrics", "doctor", "outbound", "release", "target", "idempotency", "testkit", "wire", "consign",
 		"client", "identityapi", "transferapi", "call")
 	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans",
 		"testkit")
 )
 
 // clientSide are our packages that the client commands may use.
-var clientSide = set("client", "client/identityapi", "client/transferapi", "internal/archive", "internal/proof", "internal/transfer")
+var clientSide = set("client", "client/identityapi", "client/transferapi", "internal/archive", "internal/proof", "internal/release",
+	"internal/transfer")
 
 // forbidden returns why a package may not import another, empty if it may.
 func forbidden(importer, imported string) string {

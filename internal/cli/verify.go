@@ -1,4 +1,4 @@
-// The command verify: checks a receipt and its files offline with pinned keys.
+// The command verify: its arguments, and a receipt with its files, which it checks offline with pinned keys.
 
 package cli
 
@@ -47,29 +47,52 @@ type fileVerdict struct {
 }
 
 func (p *Program) verifyCommand() *cobra.Command {
-	var keys, witnesses []string
-	var tsaCert string
+	var keys, witnesses, proofs []string
+	var tsaCert, site string
+	var ofRelease bool
 	c := &cobra.Command{
-		Use: "verify [flags] --key KEY… receipt.consign [FILE…]", Short: "Verify a receipt and files offline",
+		Use: "verify [flags] --key KEY… receipt.consign [FILE…]", Short: "Verify a receipt and files, a release, or the pages of a server",
 		Long: `Verify a receipt and files offline. The receipt is the file receipt.consign, or the PDF to which it is attached. 
 KEY is the key of the log that you trust, or a file with such keys, as /log/keys of the server.
-The exit code is 1 when the receipt or a file is refused.`,
-		Args: args(cobra.MinimumNArgs(1)),
-		RunE: func(_ *cobra.Command, paths []string) error { return p.verify(paths, keys, witnesses, tsaCert) },
+
+verify --key KEY --release FILE… says offline whether each file is of a release that is in the log of the release key. The proof
+consign-VERSION.release lies beside the file, or is named with --proof.
+verify --key KEY --site https://… compares what a server sends to browsers with what the log says of its version. The proof
+consign-VERSION.pages lies in the current directory, or is named with --proof.
+
+The exit code is 1 when a receipt, a file or a server is refused.`,
+		RunE: func(c *cobra.Command, paths []string) error {
+			receipt := site == "" && !ofRelease
+			switch {
+			case site != "" && (ofRelease || len(paths) > 0), site == "" && len(paths) == 0, receipt && len(proofs) > 0,
+				!receipt && tsaCert != "":
+				return usageError("verify takes a receipt with its files, or --release with files, or --site without; --proof is of the last two, " +
+					"--tsa-cert of a receipt\nusage: " + c.UseLine())
+			}
+			policy, err := pinned(keys, witnesses)
+			switch {
+			case err != nil:
+				return err
+			case site != "":
+				return p.verifySite(c.Context(), site, proofs, policy)
+			case ofRelease:
+				return p.verifyRelease(paths, proofs, policy)
+			}
+			return p.verify(paths, policy, tsaCert)
+		},
 	}
 	c.Flags().StringArrayVar(&keys, "key", nil, "key of the log, or a file with keys; can be repeated")
 	c.Flags().StringArrayVar(&witnesses, "witness", nil, "key of a witness that must have signed; can be repeated")
 	c.Flags().StringVar(&tsaCert, "tsa-cert", "", "file with the certificate of a trusted time stamp service (PEM)")
+	c.Flags().BoolVar(&ofRelease, "release", false, "the files are those of a release")
+	c.Flags().StringVar(&site, "site", "", "address of a server, as https://files.example.com")
+	c.Flags().StringArrayVar(&proofs, "proof", nil, "file with what the log says of a release; can be repeated")
 	c.Flags().BoolVar(&p.json, "json", false, "print JSON")
 	return c
 }
 
 // verify checks a receipt and files offline.
-func (p *Program) verify(paths, keys, witnesses []string, tsaCert string) error {
-	policy, err := pinned(keys, witnesses)
-	if err != nil {
-		return err
-	}
+func (p *Program) verify(paths []string, policy proof.Policy, tsaCert string) error {
 	roots, err := authorities(tsaCert)
 	if err != nil {
 		return err

@@ -134,11 +134,16 @@ func (l *Log) serveEntries(ctx context.Context, w http.ResponseWriter, r *http.R
 	if len(entries) < t.W {
 		return errNothing
 	}
-	var bundle []byte
+	return answer(w, r, "application/octet-stream", forever, bundle(entries))
+}
+
+// bundle returns entries in the form of a tile.
+func bundle(entries [][]byte) []byte {
+	var out []byte
 	for _, e := range entries {
-		bundle = append(binary.BigEndian.AppendUint16(bundle, uint16(len(e))), e...)
+		out = append(binary.BigEndian.AppendUint16(out, uint16(len(e))), e...)
 	}
-	return answer(w, r, "application/octet-stream", forever, bundle)
+	return out
 }
 
 // parseTile reads the level, the number and the width of a tile's path. Each tile has one path.

@@ -132,9 +132,19 @@ func (p *Pages) handleFiles() {
 			serve(w, r)
 		})
 	}
-	p.handle("/api/identity-v3.yaml", file("identity-v3.yaml", api.IdentityV3, revalidate))
-	p.handle("/api/transfer-v2.yaml", file("transfer-v2.yaml", api.TransferV2, revalidate))
-	p.handle("/api/admin-v1.yaml", file("admin-v1.yaml", api.AdminV1, revalidate))
+	for _, d := range documents {
+		p.handle(d.path, file(d.path, d.read, revalidate))
+	}
+}
+
+// documents are the OpenAPI documents.
+var documents = []struct {
+	path string
+	read func() []byte
+}{
+	{"/api/identity-v3.yaml", api.IdentityV3},
+	{"/api/transfer-v2.yaml", api.TransferV2},
+	{"/api/admin-v1.yaml", api.AdminV1},
 }
 
 // securityText serves security.txt (RFC 9116): where to report a vulnerability. RFC 9116, 2.5.5 wants an expiry less than a

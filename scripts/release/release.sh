@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, an SBOM, and signed checksums. The same
-# commit gives the same bytes on any path and date. Settings:
-#   RELEASE_KEY   file with the minisign secret key; without it, a key of this run only signs (dist/throwaway.pub)
+# Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, an SBOM, signed checksums, and the log of the
+# release key, grown by the checksums and by a manifest of the pages. The same commit gives the same bytes on any path and date. Settings:
+#   RELEASE_KEY   file with the minisign secret key (make release-key); without it, a key of this run only signs (dist/throwaway.pub)
 #   PLATFORMS     default: linux/amd64 linux/arm64 darwin/arm64
 # Needs a committed tree, and buildah for the images.
 set -euo pipefail
@@ -96,10 +96,22 @@ awk '/^## /{n++} n==1' CHANGELOG.md >"dist/RELEASE_NOTES.md"
 
 (cd dist && sha256sum -- * >SHA256SUMS)
 if [ -n "${RELEASE_KEY:-}" ]; then
-  tool minisign -S -s "$RELEASE_KEY" -m dist/SHA256SUMS -t "consign $VERSION"
+  name=release comment="consign $VERSION"
+  (umask 077 && cp "$RELEASE_KEY" "$stage/key")
+  tool minisign -C -W -s "$stage/key" >&2 # asks for the password of this copy
+  if [ -d scripts/release/log ]; then cp -R scripts/release/log dist/log; fi
 else
-  echo "RELEASE_KEY is not set: a key of this run only signs dist/SHA256SUMS (dist/throwaway.pub)" >&2
-  tool minisign -G -W -p dist/throwaway.pub -s "$stage/key" >/dev/null
-  tool minisign -S -W -s "$stage/key" -m dist/SHA256SUMS -t "consign $VERSION, throw-away key" >/dev/null
+  name=throwaway comment="consign $VERSION, throw-away key"
+  echo "RELEASE_KEY is not set: a key of this run only signs the release (dist/throwaway.pub)" >&2
+  tool minisign -G -W -p "$stage/key.pub" -s "$stage/key" >/dev/null
 fi
+tool minisign -S -W -s "$stage/key" -m dist/SHA256SUMS -t "$comment" >/dev/null
+go run ./scripts/release/sign -key "$stage/key" -public dist/$name
+if [ $name = release ]; then
+  for public in release.pub release.logkey; do
+    cmp -s dist/$public scripts/release/$public || fail "RELEASE_KEY is not the key that SECURITY.md names: see make release-key"
+  done
+fi
+go run ./scripts/release/sign -key "$stage/key" -log dist/log -dist dist -version "$VERSION"
 ls -l dist
+if [ $name = release ]; then echo "when the release is out: rm -rf scripts/release/log && cp -R dist/log scripts/release/log, and commit it"; fi
