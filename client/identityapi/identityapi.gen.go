@@ -660,6 +660,9 @@ type Error struct {
 		// Details What is wrong and what would be right
 		Details []string `json:"details"`
 
+		// Limit The bound that the request exceeds, where a number says it: bytes of a file or body, else a count
+		Limit *int64 `json:"limit,omitempty"`
+
 		// Message One sentence per status, in English
 		Message string `json:"message"`
 	} `json:"error"`

@@ -718,6 +718,9 @@ type Error struct {
 		// Details What is wrong and what would be right
 		Details []string `json:"details"`
 
+		// Limit The bound that the request exceeds, where a number says it: bytes of a file or body, else a count
+		Limit *int64 `json:"limit,omitempty"`
+
 		// Message One sentence for each status, in English
 		Message string `json:"message"`
 
@@ -925,6 +928,9 @@ type Mailbox struct {
 
 	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
 	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
+
+	// HasAvatar The owner has a picture
+	HasAvatar *bool `json:"hasAvatar,omitempty"`
 
 	// HasPicture There is a picture behind the page
 	HasPicture    *bool `json:"hasPicture,omitempty"`
@@ -1236,6 +1242,9 @@ type OwnMailbox struct {
 
 	// FieldsSchema A JSON Schema of the structured fields; at most 64 KiB, without $ref to other documents. Values are strings: a property whose type excludes strings is refused. Use `pattern` and `format` to restrict the values
 	FieldsSchema *FieldsSchema `json:"fieldsSchema,omitempty"`
+
+	// HasAvatar The owner has a picture
+	HasAvatar *bool `json:"hasAvatar,omitempty"`
 
 	// HasPicture There is a picture behind the page
 	HasPicture *bool `json:"hasPicture,omitempty"`

@@ -89,6 +89,7 @@ func checkError(t *testing.T, what string, r *testkit.Response) {
 			Code    int
 			Message string
 			Details *[]string
+			Limit   int64
 		}
 	}
 	decoder := json.NewDecoder(strings.NewReader(string(r.Body)))

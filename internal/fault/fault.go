@@ -78,6 +78,7 @@ type Error struct {
 	Capacity   int           // of the full bucket that refused, for X-RateLimit-Limit; 0 when none did
 	Challenge  string        // WWW-Authenticate; empty: the usual one
 	Problem    *Problem      // for protocols that answer with problem details; nil: none
+	Limit      int64         // the bound that the request exceeds, in bytes or as a count; 0: no number says it
 	Transfer   string        // uid of the transfer that the details name, as a member of the answer; empty: none
 	cause      error
 }
@@ -118,6 +119,13 @@ func (e *Error) Is(target error) bool {
 func (e *Error) With(details ...string) *Error {
 	c := *e
 	c.Details = slices.Clone(details)
+	return &c
+}
+
+// AtMost returns a copy that tells clients the bound which the request exceeds.
+func (e *Error) AtMost(limit int64) *Error {
+	c := *e
+	c.Limit = limit
 	return &c
 }
 

@@ -59,6 +59,7 @@ type errorMembers struct {
 	Message string   `json:"message"`
 	Details []string `json:"details"`
 
+	Limit    int64  `json:"limit,omitempty"`
 	Transfer string `json:"transfer,omitempty"`
 }
 
@@ -101,7 +102,7 @@ func WriteFault(w http.ResponseWriter, f *fault.Error) {
 		details = []string{}
 	}
 	// The kind's number is the status. A write error means that the client has left: nothing remains to do.
-	members := errorMembers{Code: f.Code, Message: f.Message, Details: details, Transfer: f.Transfer}
+	members := errorMembers{Code: f.Code, Message: f.Message, Details: details, Limit: f.Limit, Transfer: f.Transfer}
 	if f.Problem != nil {
 		_ = writeProblem(w, f, members)
 		return

@@ -38,7 +38,7 @@ func ReceivePicture(r *http.Request) (picture io.ReadSeeker, done func(), err er
 		done()
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).Because(err)
+			return nil, nil, fault.ErrTooLarge.With(fmt.Sprintf("body: at most %d bytes", large.Limit)).AtMost(large.Limit).Because(err)
 		}
 		var file *fs.PathError // an error of the file; reading the body never returns one
 		if errors.As(err, &file) {

@@ -121,7 +121,7 @@ func bodyError(err error) error {
 
 // TooLarge returns the error for a request body of more than limit bytes.
 func TooLarge(limit int64) *fault.Error {
-	return fault.ErrTooLarge.With("the request body may have " + strconv.FormatInt(limit, 10) + " bytes at most")
+	return fault.ErrTooLarge.With("the request body may have " + strconv.FormatInt(limit, 10) + " bytes at most").AtMost(limit)
 }
 
 func checkContentType(h http.Header) error {

@@ -223,6 +223,7 @@ func (r *Response) WantError(want *fault.Error) *Response {
 			Code    int
 			Message string
 			Details []string
+			Limit   int64
 		}
 	}
 	if err := json.Unmarshal(r.Body, &body); err != nil {
@@ -230,6 +231,9 @@ func (r *Response) WantError(want *fault.Error) *Response {
 	}
 	if r.Status != int(want.Kind) || body.Error.Code != want.Code || body.Error.Message != want.Message {
 		r.t.Fatalf("%s answered %d %s, want %d with code %d %q", r.what, r.Status, r.Body, want.Kind, want.Code, want.Message)
+	}
+	if want.Limit > 0 && body.Error.Limit != want.Limit {
+		r.t.Fatalf("%s answered %s, want the limit %d", r.what, r.Body, want.Limit)
 	}
 	return r
 }

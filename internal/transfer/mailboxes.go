@@ -31,6 +31,7 @@ type Mailbox struct {
 	Inspection     InspectionPolicy // empty: the organization's
 	OwnNetworks    []netip.Prefix   // of the owner's house: see IsHouse
 	HasPicture     bool             // the page shows a picture behind its panel
+	HasAvatar      bool             // of its owner
 	Suspended      bool             // by an operator; that of its owner is in Account
 }
 

@@ -181,7 +181,7 @@ func sameRecipients(a, b []Recipient) bool {
 // Errors: fault.ErrInvalid, ErrTooManyRecipients, ErrTTL, ErrPriority, ErrProtection.
 func (in Metadata) MergeSent(r *Reservation, unit Adminunit) error {
 	if len(in.Recipients) > int(r.MaxRecipients) {
-		return ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d", r.MaxRecipients))
+		return ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d", r.MaxRecipients)).AtMost(int64(r.MaxRecipients))
 	}
 	if err := in.MergeBasic(r); err != nil {
 		return err

@@ -52,7 +52,7 @@ func pagePolicy(style, importMap string) string {
 
 // permissions is the Permissions-Policy: pages use none of the devices and sensors that a browser could ask the visitor for.
 // Uploads keep the screen on.
-const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), bluetooth=(), hid=(), midi=(), " +
+const permissions = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), hid=(), midi=(), " +
 	"display-capture=(), screen-wake-lock=(self), accelerometer=(), gyroscope=(), magnetometer=()"
 
 // localeCookie holds the locale that a visitor chose in the footer. The client sets it.

@@ -15,6 +15,7 @@ export async function accountTests() {
     await p.fill("[name=password]", "password1234");
     await p.getByRole("button", { name: "Create an account" }).click();
     await p.getByText("too common").waitFor();
+    equal(await p.locator("form .notice").count(), 0, "the refusal is said once, beside the field");
     await p.fill("[name=password]", password);
     await p.getByRole("button", { name: "Create an account" }).click();
     await p.getByText("We’ve sent an email to nora@example.com").waitFor();

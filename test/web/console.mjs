@@ -25,7 +25,7 @@ export async function operator(name) {
 const idTokenAgain = (who) => api("POST", `${identity}/auth/login`, { json: { email: who.email, type: "bcrypt", key: who.password } });
 
 /** The pages of the console: name of the picture, path, and a text that shows that it has loaded. */
-const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"],
+export const pages = [["console", "/admin", "Queues of background jobs"], ["console-charts-empty", "/admin/charts", "A gap is a time"],
   ["console-people", "/admin/people?search=o", "Second factor"],
   ["console-transfers", "/admin/transfers", "Search for"], ["console-mailboxes", "/admin/mailboxes", "Unfinished uploads of strangers"],
   ["console-organizations", "/admin/organizations", "Of the installation"],

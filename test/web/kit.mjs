@@ -23,8 +23,8 @@ let complaints = [];
 export const forgive = (expected) => { complaints = complaints.filter((complaint) => !expected.test(complaint)); };
 
 /**
- * Opens a browser context. Any error of its pages fails the test unless the test calls forgive. `also`: an origin, or several, besides the
- * server's that it may request.
+ * Opens a browser context. Any error or warning of its pages fails the test unless the test calls forgive. `also`: an origin, or
+ * several, besides the server's that it may request.
  */
 export async function visitor({ also = base, ...options } = {}) {
   if (inFirefox) delete options.isMobile;
@@ -35,7 +35,7 @@ export async function visitor({ also = base, ...options } = {}) {
     page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
     page.on("console", (message) => {
       const text = message.text();
-      if (message.type() === "error" && !/Failed to load resource/.test(text)) complaints.push(`${page.url()}: ${text}`);
+      if (["error", "warning"].includes(message.type()) && !/Failed to load resource/.test(text)) complaints.push(`${page.url()}: ${text}`);
     });
     page.on("request", (request) => {
       const ours = [base, also, "data:", "blob:"].flat().some((start) => request.url().startsWith(start));

@@ -186,7 +186,7 @@ export async function mailboxPageTests() {
     fs.writeFileSync(note.at, "plain words");
     await choose(p, [note, file("wrong.exe", 10), file("large.txt", 2_500_000)]);
     await p.getByText("This mailbox doesn’t accept this file type.").waitFor();
-    await p.locator(".state", { hasText: "This file is too large for this mailbox." }).waitFor();
+    await p.locator(".state", { hasText: "This file is too large for this mailbox. The limit is 2 MB." }).waitFor();
     equal(await p.locator("fieldset").first().locator("label")
       .evaluateAll((labels) => labels.map((l) => l.textContent.replace(" optional", ""))),
         ["Kind", "Project", "Due", "At", "Copies", "Contact"], "order");

@@ -2,14 +2,15 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, browser, demo, equal, forgive, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, browser, demo, equal, forgive, page, person, settled, signedIn, test, visitor } from "./kit.mjs";
 import { world } from "./world.mjs";
 import { judge } from "./looks.mjs";
+import { operator, pages as consolePages } from "./console.mjs";
 
-const own = ["/inbox", "/send", "/mailbox", "/account", "/organization",
+const own = ["/inbox", "/requests", "/requests/new", "/device", "/send", "/mailbox", "/account", "/organization",
   ...["members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
-  "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere"];
+  "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/verify", "/r/abc", "/q/abc", "/undo/abc", "/continue", "/api/"];
 
 /** Opens every page in one language. */
 async function everyPage(options, visit) {
@@ -48,8 +49,29 @@ const everywhere = new RegExp([
 ].join("|"));
 
 export async function mannersTests() {
+  await test("no page asks for what is not there, and none writes to the console", async () => {
+    const failed = [], dead = /\/(?:no-such-box|abc|nowhere)\b|\/oidc\/auth\/confirmation$/; // lead nowhere
+    const none = /\/transfer\/v2\/mailbox$/; // so the API says that a person has no mailbox
+    const visit = async (p, where) => {
+      p.on("response", (r) => {
+        if (r.status() >= 400 && ![dead, none].some((e) => e.test(r.url()))) failed.push(`${where}: ${r.status()} ${r.url()}`);
+      });
+      await p.reload();
+      await settled(p);
+    };
+    await everyPage({}, visit);
+    const olga = await signedIn(await operator("Odile")); // without a picture, a mailbox or an organization
+    for (const where of [...own, ...consolePages.map(([, where_]) => where_)]) {
+      const p = await page(olga, where);
+      await visit(p, where);
+      await p.close();
+    }
+    equal(failed, [], "requests that failed");
+  });
+
   await test("the smallest window, 320 pixels, and the longest words", async () => {
     await everyPage({ locale: "de-DE", viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true }, async (p, where) => {
+      await p.locator("details").evaluateAll((all) => { for (const details of all) details.open = true; });
       const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) throw new Error(`${where}: ${wide} pixels too wide`);
       const cut = await p.evaluate(() => [...document.querySelectorAll("button, a, label, h1, h2, th, .badge, p")]

@@ -76,7 +76,7 @@ func TestOrganizationAvatar(t *testing.T) {
 	w.ann.With("Content-Type", "image/jpeg").Put(path, "no picture").WantError(fault.ErrInvalid)
 	w.ann.With("Content-Type", "image/png").Put(path, picture(t, 100, 100)[:60]).WantError(fault.ErrInvalid)
 	w.ann.With("Content-Type", "image/png").Put(path, nil).WantError(fault.ErrInvalid)
-	w.ann.With("Content-Type", "image/png").Put(path, strings.Repeat("x", 10<<20+1)).WantError(fault.ErrTooLarge)
+	w.ann.With("Content-Type", "image/png").Put(path, strings.Repeat("x", 10<<20+1)).WantError(fault.ErrTooLarge.AtMost(10 << 20))
 	if got := w.amy.Get(w.acme.path).Value("hasAvatar"); got != true {
 		t.Errorf("hasAvatar is %v", got)
 	}

@@ -112,7 +112,7 @@ func (s *Service) lockAPITokens(ctx context.Context, tx *postgres.Store, caller 
 	}
 	n, err := tx.CountAPITokens(ctx, caller.Person, o, s.now())
 	if err == nil && n >= most {
-		return identity.ErrTooManyAPITokens
+		return identity.ErrTooManyAPITokens.AtMost(int64(most))
 	}
 	return err
 }

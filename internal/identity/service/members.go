@@ -87,7 +87,7 @@ func (s *Service) admit(ctx context.Context, tx *postgres.Store, o id.Organizati
 func (s *Service) checkUserLimit(ctx context.Context, store *postgres.Store, o id.Organization) error {
 	members, limit, err := store.CountMembers(ctx, o)
 	if err == nil && members >= limit {
-		return identity.ErrUserLimit
+		return identity.ErrUserLimit.AtMost(int64(limit))
 	}
 	return err
 }

@@ -226,8 +226,15 @@ func TestAvatarOfAMailbox(t *testing.T) {
 	t.Parallel()
 	s, ann := newMailbox(t)
 	path := s.Transfer + "/public/mailbox/ann/avatar"
+	box := strings.TrimSuffix(path, "/avatar")
 	s.Stranger().Get(path).WantError(transfer.ErrNotFound)
+	if got := s.Stranger().Get(box).Want(http.StatusOK); got.Value("hasAvatar") != false {
+		t.Errorf("without a picture: %s", got.Body)
+	}
 	ann.With("Content-Type", "image/png").Put(s.Identity+"/profile/avatar", picture(t)).Want(http.StatusOK)
+	if got := s.Stranger().Get(box).Want(http.StatusOK); got.Value("hasAvatar") != true {
+		t.Errorf("with a picture: %s", got.Body)
+	}
 	largest := s.Stranger().Get(path).Want(http.StatusOK)
 	small := s.Stranger().Get(path + "?height=70").Want(http.StatusOK)
 	if largest.Header.Get("Content-Type") != "image/jpeg" || len(small.Body) == 0 || len(small.Body) >= len(largest.Body) ||

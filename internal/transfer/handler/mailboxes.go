@@ -36,6 +36,7 @@ type mailboxResponse struct {
 	VerifySender              bool            `json:"verifySender"`
 	PrefillLocked             bool            `json:"prefillLocked"`
 	HasPicture                bool            `json:"hasPicture"`
+	HasAvatar                 bool            `json:"hasAvatar"`
 
 	// For the owner only.
 	OwnNetworks            []string `json:"ownNetworks,omitempty"`
@@ -52,7 +53,7 @@ func mailboxFrom(m transfer.PublicMailbox) mailboxResponse {
 		Absent: m.Absent, AbsenceMessage: m.AbsenceMessage, FieldsSchema: m.FieldsSchema, UISchema: m.UISchema,
 		MIMETypeFilterEnabled: m.Filtered(), MaxFiles: m.FileLimit(), MaxFileSizeMB: m.FileSizeLimitMB(),
 		VolumeLimitExceeded: m.Owner.VolumeExceeded(), Available: reason == "", UnavailableReason: string(reason),
-		VerifySender: m.VerifySender, PrefillLocked: m.PrefillLocked, HasPicture: m.HasPicture,
+		VerifySender: m.VerifySender, PrefillLocked: m.PrefillLocked, HasPicture: m.HasPicture, HasAvatar: m.HasAvatar,
 	}
 	if b.MIMETypeFilterEnabled {
 		b.MIMETypeFilterDescription = strings.Join(m.MIMETypeFilter, ", ")

@@ -35,6 +35,7 @@ const (
 	coalesce(m.max_file_size_mb, 0) AS max_file_size_mb, m.verify_sender, m.prefill_locked, coalesce(m.inspection, '') AS inspection,
 	m.own_networks,
 	EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture,
+	EXISTS (SELECT FROM directory.avatars a WHERE a.person = m.person) AS has_avatar,
 	EXISTS (SELECT FROM transfer.mailbox_suspensions x WHERE x.mailbox = m.person) AS suspended`
 )
 
@@ -117,8 +118,8 @@ func (s *Store) Owner(ctx context.Context, p id.Person, sc Scope) (transfer.Owne
 	return newOwner(o.Account, o.Terms, sc.Defaults), err
 }
 
-// Upserted tells of a stored mailbox whether it is new, and whether it has a picture, which stays.
-type Upserted struct{ Created, HasPicture bool }
+// Upserted tells of a stored mailbox whether it is new, and which pictures it and its owner have, which stay.
+type Upserted struct{ Created, HasPicture, HasAvatar bool }
 
 // UpsertMailbox inserts or replaces a mailbox, apart from its vanity link and its picture.
 func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.Time) (Upserted, error) {
@@ -142,7 +143,8 @@ func (s *Store) UpsertMailbox(ctx context.Context, m transfer.Mailbox, now time.
 			max_file_size_mb = excluded.max_file_size_mb, updated_at = excluded.updated_at, verify_sender = excluded.verify_sender,
 			prefill_locked = excluded.prefill_locked, inspection = excluded.inspection,
 			own_networks = excluded.own_networks
-		RETURNING m.xmax = 0 AS created, EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture`,
+		RETURNING m.xmax = 0 AS created, EXISTS (SELECT FROM transfer.mailbox_pictures i WHERE i.mailbox = m.person) AS has_picture,
+			EXISTS (SELECT FROM directory.avatars a WHERE a.person = m.person) AS has_avatar`,
 		m.Person, m.Secure, database.Null(m.Name), database.Null(m.Email), database.Null(m.Slogan), m.Absent, database.Null(m.AbsenceMessage),
 		database.Null(string(m.FieldsSchema)),
 		database.Null(string(m.UISchema)), filter, database.Null(m.MaxFiles), database.Null(m.MaxFileSizeMB), now, m.VerifySender,

@@ -121,11 +121,11 @@ func checkRoom(r postgres.HeldReservation, known, fresh, used []transfer.Object)
 		if waiting > 0 {
 			reason += fmt.Sprintf("; partial uploads without a final one have %d bytes, and count as the files that they fill", bytes)
 		}
-		return transfer.ErrTooManyFiles.With(reason)
+		return transfer.ErrTooManyFiles.With(reason).AtMost(int64(r.MaxFiles))
 	}
 	if waiting > transfer.MaxPartials {
 		return transfer.ErrTooManyFiles.With(fmt.Sprintf("Upload-Concat: the reservation takes %d partial uploads without a final one",
-			transfer.MaxPartials))
+			transfer.MaxPartials)).AtMost(transfer.MaxPartials)
 	}
 	return nil
 }

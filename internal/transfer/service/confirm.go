@@ -231,7 +231,7 @@ func (s *Service) countRecipients(ctx context.Context, tx *postgres.Store, p id.
 		return err
 	}
 	return transfer.ErrTooManyRecipientsToday.
-		With(fmt.Sprintf("recipients: your transfers may have %d recipients a day", limit)).
+		With(fmt.Sprintf("recipients: your transfers may have %d recipients a day", limit)).AtMost(int64(limit)).
 		WithRetryAfter(s.recipients.Wait(now, a, n))
 }
 

@@ -141,14 +141,16 @@ func forwardable(ctx context.Context, tx *postgres.Store, original postgres.Seen
 		return nil, fault.ErrInvalid.With("objects: the transfer has none to forward")
 	}
 	if len(objects) > int(unit.MaxFiles) {
-		return nil, transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: a transfer has at most %d files", unit.MaxFiles))
+		return nil, transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: a transfer has at most %d files", unit.MaxFiles)).
+			AtMost(int64(unit.MaxFiles))
 	}
 	for _, o := range objects {
 		if err := original.Check(o.Scan); err != nil {
 			return nil, err
 		}
 		if o.Held > unit.MaxFileSizeMB*transfer.MB {
-			return nil, transfer.ErrFileTooLarge.With(fmt.Sprintf("objects: %s is larger than %d MB", o.Name, unit.MaxFileSizeMB))
+			return nil, transfer.ErrFileTooLarge.With(fmt.Sprintf("objects: %s is larger than %d MB", o.Name, unit.MaxFileSizeMB)).
+				AtMost(unit.MaxFileSizeMB * transfer.MB)
 		}
 	}
 	return objects, nil

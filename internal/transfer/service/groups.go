@@ -119,7 +119,7 @@ func (s *Service) CreateGroup(ctx context.Context, caller token.Caller, in Group
 			return "", err
 		}
 		if held >= allowed {
-			return "", transfer.ErrGroupLimit.With(fmt.Sprintf("the subscription includes %d mailbox groups", allowed))
+			return "", transfer.ErrGroupLimit.With(fmt.Sprintf("the subscription includes %d mailbox groups", allowed)).AtMost(int64(allowed))
 		}
 		g.UID = id.New[id.Group]()
 		return "mailboxgroup.create", tx.InsertGroup(ctx, *g, s.now())

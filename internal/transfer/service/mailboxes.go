@@ -101,7 +101,7 @@ func (s *Service) putMailbox(ctx context.Context, by audit.Actor, m transfer.Mai
 		if err != nil {
 			return err
 		}
-		created, m.HasPicture = stored.Created, stored.HasPicture
+		created, m.HasPicture, m.HasAvatar = stored.Created, stored.HasPicture, stored.HasAvatar
 		if err := tx.SetVanityLink(ctx, m.Person, s.linkScope(sc.HostOrganization), m.VanityLink); err != nil {
 			return err
 		}

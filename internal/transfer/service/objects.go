@@ -4,6 +4,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -152,6 +153,9 @@ func (s *Service) attachTo(ctx context.Context, tx *postgres.Store, r postgres.H
 	}
 	now := s.now()
 	if err := tx.InsertObjects(ctx, r.UID, fresh, r.MetadataBytes(), now); err != nil {
+		if errors.Is(err, transfer.ErrTooManyFiles) {
+			err = transfer.ErrTooManyFiles.AtMost(int64(r.MaxFiles)).Because(err)
+		}
 		return nil, false, err
 	}
 	if err := s.chargeObjects(ctx, tx, r, fresh, transfer.Month(now)); err != nil {
@@ -170,7 +174,8 @@ func (s *Service) boundOpen(ctx context.Context, tx *postgres.Store, r postgres.
 	n, err := tx.OpenObjects(ctx, r.Creator)
 	if err == nil && n > s.openObjects {
 		err = transfer.ErrTooManyFiles.With(
-			fmt.Sprintf("your transfers that are not sent yet may have %d files together; send or cancel one", s.openObjects))
+			fmt.Sprintf("your transfers that are not sent yet may have %d files together; send or cancel one", s.openObjects)).
+			AtMost(int64(s.openObjects))
 	}
 	return err
 }
@@ -253,7 +258,8 @@ func checkLimits(r postgres.HeldReservation, filter transfer.MIMEFilter, files [
 			at = fmt.Sprintf("objects[%d].", i)
 		}
 		if f.IntendedSize > r.MaxFileSizeMB*transfer.MB {
-			return transfer.ErrFileTooLarge.With(fmt.Sprintf("%sintendedSize: must be at most %d MB", at, r.MaxFileSizeMB))
+			return transfer.ErrFileTooLarge.With(fmt.Sprintf("%sintendedSize: must be at most %d MB", at, r.MaxFileSizeMB)).
+				AtMost(r.MaxFileSizeMB * transfer.MB)
 		}
 		if !f.Partial && !filter.AllowsName(f.Name) {
 			return filter.Rejection(at + "name")

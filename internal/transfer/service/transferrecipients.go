@@ -132,7 +132,7 @@ func (s *Service) mayAdd(t living, added []transfer.Recipient) error {
 	present := t.recipients()
 	most := int(min(t.owner.MaxRecipients, t.owner.ReceiversLimit, int32(s.recipients.PerDay)))
 	if len(present)+len(added) > most {
-		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d, and there are %d", most, len(present)))
+		return transfer.ErrTooManyRecipients.With(fmt.Sprintf("recipients: at most %d, and there are %d", most, len(present))).AtMost(int64(most))
 	}
 	if t.TotalBytes == 0 && (len(present)+len(added) > 1 || strings.TrimSpace(t.Message) == "") {
 		return transfer.ErrMessageToMany

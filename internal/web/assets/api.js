@@ -19,11 +19,11 @@ const ofIdentity = (url) => url.startsWith(identity) || /^\/admin\/v1\/(session|
 export class Failure extends Error {
   /**
    * @param {string} url of the request @param {number} status
-   * @param {{code?: number, details?: string[], wait?: number, alternate?: string}} [error] code and details of the body, `wait`
-   *   in seconds from Retry-After, `alternate` from the Link header
+   * @param {{code?: number, details?: string[], limit?: number, wait?: number, alternate?: string}} [error] as in the body, `wait` in
+   *   seconds from Retry-After, `alternate` from the Link header
    */
-  constructor(url, status, { code = status * 1000 + 1, details = [], wait = 0, alternate = "" } = {}) {
-    super(errorSentence(ofIdentity(url), status, code, wait));
+  constructor(url, status, { code = status * 1000 + 1, details = [], limit = 0, wait = 0, alternate = "" } = {}) {
+    super(errorSentence(ofIdentity(url), status, code, wait, limit));
     this.fromIdentity = ofIdentity(url);
     this.status = status;
     this.code = code;

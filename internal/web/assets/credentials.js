@@ -4,7 +4,6 @@ import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, Tool, announce, 
 import { F, N, T, when } from "./i18n.js";
 import { identity, own } from "./api.js";
 import { person } from "./session.js";
-import { members } from "./errors.js";
 import { NewPassword, Password, hasPasskeys } from "./signin.js";
 import { useStepUp } from "./stepup.js";
 
@@ -39,14 +38,14 @@ function ChangePassword({ uid }) {
     form.reset();
     setDone(true);
   });
-  const wrong = members(change.error), refused = change.error?.status === 403;
+  const refused = change.error?.status === 403;
   return html`<section class="card stack"><h2>${T("Password")}</h2>
     ${done && html`<${Notice} kind="good" title=${T("Your new password is set")}>${T("All other devices were signed out.")}<//>`}
     <${Form} onSend=${change.run} refused=${change.error} onInput=${() => setDone(false)}>
       <input type="text" name="username" autocomplete="username" value=${person()?.email ?? ""} hidden readonly />
       <${Password} label=${T("Current password")} name="old" autocomplete="current-password"
         error=${refused && T("This password is not right.")} />
-      <${NewPassword} label=${T("New password")} name="next" refused=${wrong.pubKey} />
+      <${NewPassword} label=${T("New password")} name="next" member="pubKey" />
       ${!refused && html`<${Problem} error=${change.error} />`}
       <div><${Button} type="submit" kind="primary" busy=${change.busy}>${T("Change password")}<//></div>
     <//>

@@ -2,7 +2,7 @@
 // those of the Go errors in internal/identity/errors.go, internal/transfer/errors.go and internal/token/errors.go. Both
 // APIs use the same numbers for different errors. A code without a sentence gets the sentence of its HTTP status.
 
-import { F, T, duration } from "./i18n.js";
+import { F, T, bytes, count, duration } from "./i18n.js";
 
 // Codes, written by go test ./internal/app -run ErrorCodes -update.
 
@@ -361,14 +361,19 @@ const statusSentences = {
  * Returns the sentence for an error of an API.
  * @param {boolean} fromIdentity whether the identity API answered, not the transfer API
  * @param {number} status HTTP status, or 0 without an answer @param {number} code @param {number} wait seconds from Retry-After
+ * @param {number} [limit] the bound that the request exceeds, 0 when the answer does not name it
  */
-export function errorSentence(fromIdentity, status, code, wait) {
+export function errorSentence(fromIdentity, status, code, wait, limit = 0) {
   const own = fromIdentity ? identitySentences : transferSentences;
   const sentence = (own[code] ?? tokenSentences[code] ?? statusSentences[status]
     ?? (() => T("Something went wrong. Please try again later.")))();
   const later = wait > 1 && (status === 429 || status === 509) ? ` ${F("Please try again in %s.", duration(wait))}` : "";
-  return sentence + later;
+  return named(sentence, limit, status === 413 || !fromIdentity && code === TransferCode.FILE_TOO_LARGE) + later;
 }
+
+/** Names the bound that something exceeds. @param {string} sentence @param {number} limit or 0 @param {boolean} [ofBytes] */
+export const named = (sentence, limit, ofBytes = false) =>
+  (limit ? `${sentence} ${F("The limit is %s.", ofBytes ? bytes(limit) : count(limit))}` : sentence);
 
 /**
  * Returns the details of a 400 by member of the request: what is wrong with it, in the API's English.

@@ -43,7 +43,7 @@ function Group({ group }) {
 function Person({ mailbox: m }) {
   const closed = m.available ? "" : m.unavailableReason === "absent" ? T("Away") : T("Not accepting files");
   return html`<a href=${`/m/${m.vanityLink || m.uid}`} class="card">
-    <${Avatar} src=${`${transfer}/public/mailbox/${m.uid}/avatar?height=80`} name=${nameOf(m)} />
+    <${Avatar} src=${m.hasAvatar ? `${transfer}/public/mailbox/${m.uid}/avatar?height=80` : ""} name=${nameOf(m)} />
     <span><b>${nameOf(m)}</b>${m.slogan && html`<span class="dim">${m.slogan}</span>`}
       ${closed && html`<span class="badge plain">${closed}</span>`}</span>
   </a>`;

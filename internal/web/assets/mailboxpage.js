@@ -48,7 +48,7 @@ function showPicture() {
 
 /** Who receives the files: large before files are chosen, then small. */
 const Owner = ({ mailbox, small = false, heading = undefined }) => html`<header class=${small ? "owner small" : "owner"}>
-  <${Avatar} src=${`${at}/avatar?height=160`} name=${nameOf(mailbox)} />
+  <${Avatar} src=${mailbox.hasAvatar ? `${at}/avatar?height=160` : ""} name=${nameOf(mailbox)} />
   <div>
     <h1 ref=${heading} tabindex=${heading && "-1"}><span class="kicker">${T("Files for")}</span> ${nameOf(mailbox)}</h1>
     ${!small && mailbox.slogan && html`<p class="slogan">${mailbox.slogan}</p>`}

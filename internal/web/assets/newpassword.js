@@ -4,7 +4,6 @@ import { Button, Form, Icon, Problem, StepHeading, html, show, useAction, useRef
 import { T } from "./i18n.js";
 import { call, identity, keep, own } from "./api.js";
 import { claims } from "./session.js";
-import { members } from "./errors.js";
 import { NewPassword, SecondFactor } from "./signin.js";
 
 const key = location.pathname.split("/")[2];
@@ -45,8 +44,8 @@ show(() => {
   return html`<div class="narrow card">
     <h1>${T("Choose a new password")}</h1>
     ${mfa ? html`<${SecondFactor} email=${claims(mfa).email ?? ""} token=${mfa} onToken=${enter} />` : html`
-    <${Form} onSend=${reset.run}>
-      <${NewPassword} label=${T("New password")} name="password" refused=${members(reset.error).pubKey} />
+    <${Form} onSend=${reset.run} refused=${reset.error}>
+      <${NewPassword} label=${T("New password")} name="password" member="pubKey" />
       <${Problem} error=${reset.error} />
       <${Button} type="submit" kind="primary" busy=${reset.busy}>${T("Set password")}<//>
     <//>`}

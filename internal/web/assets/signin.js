@@ -1,7 +1,7 @@
 // The components of sign-in: password, second factor or recovery code, external providers. Several pages use them.
 
 import { Button, Check, Field, Form, Notice, Problem, html, useAction, useEffect, useFocus, useId, useLoaded, useRef,
-  useState } from "./ui.js";
+  useRefusal, useState } from "./ui.js";
 import { F, T } from "./i18n.js";
 import { call, identity, keep, nextPath, withNext } from "./api.js";
 import { claims, lasts, session } from "./session.js";
@@ -30,10 +30,10 @@ export function Password({ label, hint = "", error = "", focus = false, ...rest 
 /** The least number of characters in a new password. */
 const minimum = document.documentElement.dataset.passwordMinimum ?? "12";
 
-/** An input for a new password, with its rules. `refused`: the server rejected it. @param {import("./ui.js").Props} props */
-export const NewPassword = ({ refused, ...rest }) => html`<${Password} minlength=${minimum} maxlength="72" autocomplete="new-password"
+/** An input for a new password, with its rules. `member`: its name in the request of the form. @param {import("./ui.js").Props} props */
+export const NewPassword = ({ member, ...rest }) => html`<${Password} minlength=${minimum} maxlength="72" autocomplete="new-password"
   hint=${F("At least %s characters. Several words are easy to remember and hard to guess.", minimum)}
-  error=${refused && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
+  error=${useRefusal(member) && T("This password is too short, too long or too common. Please choose another.")} ...${rest} />`;
 
 /** Whether passkeys can be used: by this browser, and at this address. */
 export const hasPasskeys = typeof globalThis.PublicKeyCredential?.parseRequestOptionsFromJSON === "function"

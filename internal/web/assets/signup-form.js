@@ -4,7 +4,6 @@ import { Button, Field, Form, Icon, Notice, Problem, StepHeading, html, useActio
 import { F, T, locale } from "./i18n.js";
 import { call, currentClaims, identity, keep, own } from "./api.js";
 import { onSession } from "./session.js";
-import { members } from "./errors.js";
 import { NewPassword } from "./signin.js";
 
 /**
@@ -24,15 +23,13 @@ export function SignUp({ address = "", next = "", title, lead = null, end = null
     setSent(json.address);
   });
   if (sent) return html`<${Sent} address=${sent} next=${next} />`;
-  const wrong = members(sign.error);
-  const badAddress = wrong.address && sign.error.status === 400 && T("This is not an email address that can be used.");
   return html`${title}
     ${lead ?? html`<p class="dim">${T("Use an address you can open: we’ll send a link to confirm it.")}</p>`}
-    <${Form} onSend=${sign.run}>
+    <${Form} onSend=${sign.run} refused=${sign.error}>
       <${Field} label=${T("Your name")} name="name" optional maxlength="120" autocomplete="name" />
-      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username" error=${badAddress}
+      <${Field} label=${T("Email address")} name="address" type="email" required maxlength="254" autocomplete="username"
         defaultValue=${address} />
-      <${NewPassword} label=${T("Password")} name="password" refused=${wrong.password} />
+      <${NewPassword} label=${T("Password")} name="password" member="password" />
       <${Problem} error=${sign.error} />
       <${Button} type="submit" kind="primary" busy=${sign.busy}>${T("Create an account")}<//>
     <//>

@@ -149,7 +149,7 @@ func (s *Service) CreateWebhook(ctx context.Context, caller token.Caller, o id.O
 			return err
 		}
 		if n >= most {
-			return webhook.ErrTooMany
+			return webhook.ErrTooMany.AtMost(int64(most))
 		}
 		if err := use(ctx, tx.Tx()); err != nil {
 			return err

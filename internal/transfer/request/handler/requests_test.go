@@ -176,7 +176,7 @@ func TestRequestItems(t *testing.T) {
 	}}, "bob@example.org")
 	bob := ann.partyOf(made, "0").open()
 	bob.announce(0, "a.png", 10).WantError(transfer.ErrMIMEType)
-	bob.announce(0, "a.pdf", 1_000_001).WantError(transfer.ErrFileTooLarge)
+	bob.announce(0, "a.pdf", 1_000_001).WantError(transfer.ErrFileTooLarge.AtMost(1_000_000))
 	bob.announce(0, "a.pdf", 10).Want(http.StatusCreated)
 	bob.announce(0, "b.pdf", 10).WantError(transfer.ErrTooManyFiles)
 	bob.Post(bob.draft+"/objects", map[string]any{"clientId": "x", "name": "x.pdf", "intendedSize": 1}).WantError(fault.ErrInvalid)

@@ -75,7 +75,8 @@ func (s *Service) ask(ctx context.Context, tx stores, r request.Request, owner t
 		return err
 	}
 	if present+len(parties) > request.MaxParties {
-		return transfer.ErrRequests.With(fmt.Sprintf("parties: a request asks at most %d people, and %d are asked", request.MaxParties, present))
+		return transfer.ErrRequests.With(fmt.Sprintf("parties: a request asks at most %d people, and %d are asked", request.MaxParties, present)).
+			AtMost(request.MaxParties)
 	}
 	if parties, err = s.newParties(ctx, tx, r, parties); err != nil {
 		return err
@@ -133,7 +134,8 @@ func (s *Service) countRecipients(ctx context.Context, tx stores, owner id.Perso
 		return err
 	}
 	return transfer.ErrTooManyRecipientsToday.
-		With(fmt.Sprintf("parties: you may mail %d people a day", limit)).WithRetryAfter(s.Recipients.Wait(now, a, n))
+		With(fmt.Sprintf("parties: you may mail %d people a day", limit)).AtMost(int64(limit)).
+		WithRetryAfter(s.Recipients.Wait(now, a, n))
 }
 
 // PartyChange is a change of a party by the owner. Nil members stay.

@@ -354,7 +354,7 @@ func (s *Service) joined(ctx context.Context, tx stores, r request.Request, list
 		return request.Party{}, err
 	}
 	if n >= request.MaxParties {
-		return request.Party{}, transfer.ErrRequests.With("the request asks as many people as it may")
+		return request.Party{}, transfer.ErrRequests.With("the request asks as many people as it may").AtMost(request.MaxParties)
 	}
 	if list, err = s.newParties(ctx, tx, r, list); err != nil {
 		return request.Party{}, err

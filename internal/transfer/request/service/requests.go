@@ -72,7 +72,7 @@ func (s *Service) Create(ctx context.Context, caller token.Caller, r request.Req
 			return err
 		}
 		if n >= request.MaxOpen {
-			return transfer.ErrRequests.With(fmt.Sprintf("you have %d open requests and templates; close or delete some", n))
+			return transfer.ErrRequests.With(fmt.Sprintf("you have %d open requests and templates; close or delete some", n)).AtMost(request.MaxOpen)
 		}
 		if err := tx.InsertRequest(ctx, r, s.publicHash(r)); err != nil {
 			return err

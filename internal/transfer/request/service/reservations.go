@@ -77,9 +77,10 @@ func takes(it request.Item, states []request.PartyItem, o *transfer.Object, file
 	}
 	switch {
 	case !o.Partial && files >= int(it.MaxFiles):
-		return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the item takes %d files", it.MaxFiles))
+		return transfer.ErrTooManyFiles.With(fmt.Sprintf("objects: the item takes %d files", it.MaxFiles)).AtMost(int64(it.MaxFiles))
 	case o.IntendedSize > limit:
-		return transfer.ErrFileTooLarge.With(fmt.Sprintf("intendedSize: must be at most %d MB", it.MaxFileSizeMB))
+		return transfer.ErrFileTooLarge.With(fmt.Sprintf("intendedSize: must be at most %d MB", it.MaxFileSizeMB)).
+			AtMost(it.MaxFileSizeMB * transfer.MB)
 	case !o.Partial && !it.MIMETypes.AllowsName(o.Name):
 		return it.MIMETypes.Rejection("name")
 	}

@@ -5,7 +5,7 @@
 // is the same: back off, ask for the offset, continue there.
 
 import { Failure, call, transfer } from "../api.js";
-import { TransferCode } from "../errors.js";
+import { TransferCode, named } from "../errors.js";
 import { putPart, readable } from "./part.js";
 import { parallel } from "./policy.js";
 import { BackOff, ended, interruption, passing } from "./retry.js";
@@ -109,9 +109,9 @@ export class Upload {
       if (item.attached || item.state === "failed") {
         n += Number(item.state !== "failed");
       } else if (item.size > this.limits.bytes) {
-        this.fail(item, T("This file is too large for this mailbox."));
+        this.fail(item, named(T("This file is too large for this mailbox."), this.limits.bytes, true));
       } else if (++n > this.limits.files) {
-        this.fail(item, T("That’s more files than this mailbox accepts at once."));
+        this.fail(item, named(T("That’s more files than this mailbox accepts at once."), this.limits.files));
       }
     }
   }
