@@ -23,7 +23,7 @@ func secretKey(seed byte) []byte {
 	return []byte("untrusted comment: minisign encrypted secret key\n" + base64.StdEncoding.EncodeToString(append(raw, make([]byte, 32)...)))
 }
 
-// TestSign: the log of a key grows by two statements a version, whose proofs verify. A version is stated once, and a damaged key is refused.
+// TestSign: the log of a key grows by two statements a version, whose proofs verify. A version is stated once; a damaged key is refused.
 func TestSign(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
