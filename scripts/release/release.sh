@@ -28,6 +28,22 @@ mkdir dist
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
 
+# The key that signs, without its password.
+if [ -n "${RELEASE_KEY:-}" ]; then
+  name=release comment="consign $VERSION"
+  (umask 077 && cp "$RELEASE_KEY" "$stage/key")
+  tool minisign -C -W -s "$stage/key" >&2 # asks for the password of this copy
+else
+  name=throwaway comment="consign $VERSION, throw-away key"
+  echo "RELEASE_KEY is not set: a key of this run only signs the release (dist/throwaway.pub)" >&2
+  tool minisign -G -W -p "$stage/new.pub" -s "$stage/key" >/dev/null
+fi
+go run ./scripts/release/sign -key "$stage/key" -public "$stage/$name"
+for public in release.pub release.logkey; do
+  [ $name = throwaway ] || cmp -s "$stage/$public" scripts/release/$public ||
+    fail "RELEASE_KEY is not the key that SECURITY.md names: see make release-key"
+done
+
 build() { # build OS ARCH COMMAND OUTPUT
   GOOS=$1 GOARCH=$2 go build -trimpath -buildvcs=false -ldflags "-s -w -buildid= -X main.version=$VERSION" -o "$4" "./cmd/$3"
 }
@@ -95,23 +111,9 @@ tool cyclonedx-gomod bin -json -noserial -notimestamp -std -output-version 1.6 -
 awk '/^## /{n++} n==1' CHANGELOG.md >"dist/RELEASE_NOTES.md"
 
 (cd dist && sha256sum -- * >SHA256SUMS)
-if [ -n "${RELEASE_KEY:-}" ]; then
-  name=release comment="consign $VERSION"
-  (umask 077 && cp "$RELEASE_KEY" "$stage/key")
-  tool minisign -C -W -s "$stage/key" >&2 # asks for the password of this copy
-  if [ -d scripts/release/log ]; then cp -R scripts/release/log dist/log; fi
-else
-  name=throwaway comment="consign $VERSION, throw-away key"
-  echo "RELEASE_KEY is not set: a key of this run only signs the release (dist/throwaway.pub)" >&2
-  tool minisign -G -W -p "$stage/key.pub" -s "$stage/key" >/dev/null
-fi
 tool minisign -S -W -s "$stage/key" -m dist/SHA256SUMS -t "$comment" >/dev/null
-go run ./scripts/release/sign -key "$stage/key" -public dist/$name
-if [ $name = release ]; then
-  for public in release.pub release.logkey; do
-    cmp -s dist/$public scripts/release/$public || fail "RELEASE_KEY is not the key that SECURITY.md names: see make release-key"
-  done
-fi
+cp "$stage/$name.pub" "$stage/$name.logkey" dist
+if [ $name = release ] && [ -d scripts/release/log ]; then cp -R scripts/release/log dist/log; fi
 go run ./scripts/release/sign -key "$stage/key" -log dist/log -dist dist -version "$VERSION"
 ls -l dist
 if [ $name = release ]; then echo "when the release is out: rm -rf scripts/release/log && cp -R dist/log scripts/release/log, and commit it"; fi
