@@ -54,6 +54,10 @@ func TestHistories(t *testing.T) {
 	h.stale = newStale(t, h.replicas[1].url)
 	h.record("stale.jsonl", max(want/20, 300), false)
 	h.decide("stale.jsonl", "-stale")
+	figure(t, want, "histories")
+	figure(t, h.kills, "kills")
+	figure(t, h.cuts, "cuts from the database")
+	figure(t, 0, "not linearizable")
 	t.Logf("ok: %d histories, 0 not linearizable, across %d kills and %d cuts; the stale cache is found; %.1f minutes", want, h.kills, h.cuts,
 		time.Since(began).Minutes())
 }
