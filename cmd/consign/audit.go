@@ -1,14 +1,20 @@
-// The command consign audit: entries as a table or as lines of JSON, chosen by person, organization, action and time.
+// The command consign audit: entries as a table or as lines of JSON, chosen by person, organization, action and time; the check of a file
+// of the stream.
 
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/audit"
+	"github.com/consign-dev/consign/internal/audit/stream"
+	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/id"
 	console "github.com/consign-dev/consign/internal/operator"
 	operatorhandler "github.com/consign-dev/consign/internal/operator/handler"
@@ -16,6 +22,9 @@ import (
 
 // auditCommand prints the audit entries that flags select, newest first.
 func auditCommand(ctx context.Context, env environment, args []string) error {
+	if len(args) > 0 && args[0] == "verify" {
+		return verifyAudit(ctx, env, args[1:])
+	}
 	f := flags("audit")
 	filter, asJSON := audit.Filter{}, f.Bool("json", false, "")
 	f.IntVar(&filter.Limit, "limit", 100, "")
@@ -86,4 +95,52 @@ func named(uid id.Person, p console.Person) string {
 		return "-"
 	}
 	return uid.String()
+}
+
+// verifyAudit checks the chain of a file, and compares its end with the database when there is one.
+func verifyAudit(ctx context.Context, env environment, args []string) error {
+	names, err := parse(flags("audit verify"), args, 1, 1)
+	if err != nil {
+		return err
+	}
+	in := os.Stdin
+	if names[0] != "-" {
+		if in, err = os.Open(names[0]); err != nil {
+			return err //nolint:wrapcheck // has the name
+		}
+		defer func() { _ = in.Close() }()
+	}
+	sent, hash, unknown := auditSent(ctx, env) // before the file is read, which may grow
+	c, err := stream.Verify(in)
+	if err == nil && unknown == nil {
+		err = c.Compare(sent, hash)
+	}
+	if broken := stream.Broken(""); errors.As(err, &broken) {
+		if _, err := fmt.Fprintln(env.stdout, string(broken)); err != nil {
+			return err
+		}
+		return exitCode(1)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", names[0], err)
+	}
+	whole := fmt.Sprintf("The chain is whole: entries %d to %d, the last one of %s.", c.First, c.Last, c.At.Format(time.RFC3339))
+	if c.Last == 0 {
+		whole = "There is no entry."
+	}
+	tail := "The server has sent no later one."
+	if unknown != nil {
+		tail = fmt.Sprintf("Whether later entries are missing is not known: %s.", unknown)
+	}
+	_, err = fmt.Fprintln(env.stdout, whole, tail)
+	return err
+}
+
+// auditSent returns what the database knows of the stream. Unlike Load, it makes no secret key.
+func auditSent(ctx context.Context, env environment) (int64, []byte, error) {
+	cfg, err := config.Parse(env.environ)
+	if err != nil {
+		return 0, nil, err
+	}
+	return app.AuditSent(ctx, cfg)
 }

@@ -123,8 +123,9 @@ func commands() []command {
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
 		{"backup", "record that a backup was completed: the last line of a backup script, so that an alert can tell when there is none",
 			[]string{"record"}, backup},
-		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so", []string{
-			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]",
+		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so; " +
+			"check the chain of a file that CONSIGN_AUDIT_STREAM has filled, or - for standard input", []string{
+			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]", "verify FILE",
 		}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},
 			doctorCommand},

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/consign-dev/consign/internal/audit/stream"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
@@ -96,6 +97,7 @@ type App struct {
 	feed        *events.Feed
 	requests    *idempotency.Store
 	hosts       *hosts.Directory
+	stream      *stream.Stream // of the audit
 	metrics     *metrics.Metrics
 	maintenance atomic.Pointer[operator.Maintenance]
 	stopping    atomic.Bool
@@ -182,6 +184,9 @@ func (a *App) build(ctx context.Context) error {
 	}
 	a.requests = idempotency.New(a.DB, sealer, a.now)
 	a.feed = events.NewFeed(a.DB, a.listener, a.revocations, a.config.EventRetention, a.now, a.log)
+	if a.stream, err = auditStream(a.config, a.DB, a.now, a.quiet); err != nil {
+		return err
+	}
 	if err := a.buildDomains(ctx, sealer, catalog); err != nil {
 		return err
 	}

@@ -242,5 +242,6 @@ func (a *App) registerJobs() {
 		_, err := audit.Clean(ctx, a.DB, a.now(), a.now().Add(-a.config.AuditRetention))
 		return err
 	})
+	a.Jobs.Every("audit-stream-end", 24*time.Hour, a.stream.End)
 	a.Jobs.Every("holds-expire", time.Minute, func(ctx context.Context) error { return hold.Expire(ctx, a.DB, a.now()) })
 }

@@ -91,6 +91,8 @@ var retention = []retained{
 	{"mails", "recipient and content of a mail; links sealed until it is sent", "sending, and answers to people who miss a mail",
 		"30 days after it was sent or given up"},
 	{"audit", "who did what, when, from which network address and browser", "security, disputes", "{AUDIT_RETENTION}, by whole months"},
+	{"audit_stream, audit_pending, audit_outbox", "entries of the audit on their way to a receiver, whose copies are its own",
+		"security", "until the receiver has them; identifiers at most {AUDIT_RETENTION}"},
 	{"revocations, signing_keys", "ended sessions; keys that sign tokens", "sign-in", "until the tokens have expired"},
 	{"river_job, river_leader, river_notification, river_queue", "jobs, by uids", "background work", "a week at most"},
 	{"transfer.storage_checks, transfer.damaged_contents",

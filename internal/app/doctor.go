@@ -140,6 +140,12 @@ func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOpt
 	if err := doctorKeys(c, db, &d); err != nil {
 		return nil, err
 	}
+	if c.AuditStream != "" {
+		var err error
+		if d.Audit, err = auditStream(c, db, d.Now, slog.New(slog.DiscardHandler)); err != nil {
+			return nil, err
+		}
+	}
 	if err := doctorServices(c, &d); err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits,
 		Volume: a.volume, SlowSearches: a.Transfer.SlowSearches, Damaged: a.Content.CountDamaged, Writable: a.writable,
 		StorageTrouble: a.storageTrouble, Outdated: a.outdated, Certificate: a.certificate, Checked: a.Content.LastCheck, BackedUp: a.BackedUp,
-		Webhooks: a.webhookStats, WaitingWebhooks: a.Webhooks.Waiting, Scans: a.scanStats, WaitingScans: a.waitingScans,
+		Webhooks: a.webhookStats, Audit: a.stream.State, WaitingWebhooks: a.Webhooks.Waiting, Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
 	return nil
 }

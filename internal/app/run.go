@@ -74,6 +74,7 @@ func (a *App) Run(ctx context.Context) (err error) {
 
 	running.Go(func() error { return a.Webhooks.Run(jobsCtx) })
 	running.Go(func() error { return a.Operator.RunSamples(jobsCtx) })
+	running.Go(func() error { return a.stream.Run(jobsCtx) })
 
 	served := a.serve(ctx, stopFeed)
 	stopJobs()

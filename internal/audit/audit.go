@@ -45,11 +45,14 @@ type Record struct {
 // Sequence returns the ID: the position of the record in the audit.
 func (r Record) Sequence() int64 { return r.ID }
 
-// Append stores e in the transaction of q, in one statement.
+// Append stores e in the transaction of q, in one statement. While the audit is streamed, it queues the entry for package stream.
 func Append(ctx context.Context, q database.Querier, now time.Time, e Entry) error {
 	_, err := database.Exec(ctx, q, "audit "+e.Action, `
-		INSERT INTO audit (at, kind, actor, action, object, target, organization, address, user_agent, details)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		WITH entry AS (
+			INSERT INTO audit (at, kind, actor, action, object, target, organization, address, user_agent, details)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id, at
+		)
+		INSERT INTO audit_pending (id, at) SELECT id, at FROM entry WHERE EXISTS (SELECT FROM audit_stream WHERE active)`,
 		now, e.Kind, database.Null(e.Person), e.Action, plain(e.Object), database.Null(e.Target), database.Null(e.Organization),
 		database.Null(e.Client.Address.Unmap().WithZone("")), plain(e.Client.UserAgent), safe(e.completed(e.Details)))
 	return err

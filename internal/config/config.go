@@ -121,6 +121,7 @@ type Config struct {
 
 	EventRetention    time.Duration `group:"Retention" env:"EVENT_RETENTION" default:"7d" doc:"Time for which events are kept for clients that catch up."`
 	AuditRetention    time.Duration `env:"AUDIT_RETENTION" default:"365d" doc:"Time for which audit entries are kept. They are deleted by whole months."`
+	AuditStream       string        `env:"AUDIT_STREAM" doc:"Where each audit entry is sent, as JSON in a chain of hashes: syslog+tls://host:6514 (RFC 5424 over TLS; ?ca=FILE for its authority, &cert=FILE&key=FILE for a certificate of this server), or file:///name, to which lines are appended. Empty: nowhere."`
 	TransferRetention time.Duration `env:"TRANSFER_RETENTION" default:"90d" doc:"Time for which the record of an ended transfer is kept: identifiers, times, sizes, addresses."`
 	InfectedRetention time.Duration `env:"INFECTED_RETENTION" default:"7d" min:"0s" doc:"Time after the finding at which the bytes of an infected file are deleted."`
 

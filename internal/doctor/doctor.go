@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/consign-dev/consign/internal/audit/stream"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/database"
@@ -98,6 +99,8 @@ type Options struct {
 	Mails    func(context.Context) (mail.Waiting, error) // what became of mails; nil: without database
 	MailFrom string                                      // bare address
 	Scanner  scan.Scanner
+	// Audit is the stream of the audit; nil without the setting.
+	Audit *stream.Stream
 
 	Now       func() time.Time
 	Roots     *x509.CertPool // nil: the system's
@@ -144,6 +147,7 @@ func checks() []check {
 		{"mails", 10 * time.Second, false, (*run).mails},
 		{"mail-dns", 10 * time.Second, false, (*run).mailDNS},
 		{"scanner", 15 * time.Second, false, (*run).scanner},
+		{"audit", 25 * time.Second, false, (*run).audit},
 		{"clock", 25 * time.Second, false, (*run).clock},
 		{"files", 25 * time.Second, false, (*run).files},
 		{"storage", 20 * time.Second, true, (*run).storage},

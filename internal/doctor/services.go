@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -245,4 +246,28 @@ func (r *run) scanner(ctx context.Context) []Finding {
 		return fine("scanner", "The malware scanner %s answers.", version.Engine)
 	}
 	return all
+}
+
+// audit: the receiver of the audit takes entries, and has all but the newest.
+func (r *run) audit(ctx context.Context) []Finding {
+	if r.Audit == nil {
+		return nil
+	}
+	if err := r.Audit.Try(ctx); err != nil {
+		return found("audit.refused", Error,
+			"Compare CONSIGN_AUDIT_STREAM with the receiver: address, certificate, rights. Entries wait until then.",
+			"The receiver of the audit takes nothing: %s.", short(err))
+	}
+	if _, err := r.examined(); err != nil || r.Database == nil {
+		return skipped("audit")
+	}
+	s, err := r.Audit.State(ctx)
+	switch {
+	case err != nil:
+		return skipped("audit")
+	case s.Late():
+		return found("audit.late", Error, "See the log of the server that sends; every server tries, one at a time.",
+			"%d audit entries are not sent, the oldest for %s. The last try: %s.", s.Waiting, inWords(s.Oldest), cmp.Or(s.Trouble, "none was made"))
+	}
+	return fine("audit", "The receiver of the audit takes entries; %d wait, and %d were sent.", s.Waiting, s.Sent)
 }

@@ -56,6 +56,10 @@ var (
 	logRefuses = describe("log_refuses", "1 while this replica refuses to sign the transparency log of receipts.")
 	logPending = describe("log_pending_entries", "Entries of the installation that wait for their signature; 10000 stands for more.")
 
+	auditWaiting = describe("audit_stream_waiting",
+		"Audit entries of the installation that the receiver of the stream does not have yet; 10000 stands for more.")
+	auditOldest = describe("audit_stream_oldest_seconds", "How long the oldest of these entries has waited.")
+
 	mailAttempts = describe("mail_attempts_total",
 		"Attempts of this replica to send a mail: sent, postponed after a temporary failure, failed for good.", "outcome")
 	mailsWaiting = describe("mails_waiting", "Mails of the installation that are not sent yet.")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/consign-dev/consign/internal/audit/stream"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/httpserver"
@@ -39,6 +40,7 @@ type Sources struct {
 	Checked  func(ctx context.Context) (ended time.Time, findings int64, err error)
 	BackedUp func(ctx context.Context) (time.Time, error)
 
+	Audit        func(ctx context.Context) (stream.State, error) // of the stream of the audit
 	Scans        func() Scans
 	WaitingScans func(ctx context.Context) (waiting int64, oldest time.Duration, err error)
 
@@ -210,6 +212,12 @@ func (c *collector) waiting(out samples) error {
 		return err
 	}
 	out.gauge(backedUp, seconds(backup))
+	sent, err := c.Audit(ctx)
+	if err != nil {
+		return err
+	}
+	out.gauge(auditWaiting, float64(sent.Waiting))
+	out.gauge(auditOldest, sent.Oldest.Seconds())
 	return nil
 }
 

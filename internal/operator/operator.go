@@ -58,6 +58,7 @@ type Overview struct {
 	Scanner     Scanner
 	Jobs        Jobs
 	Receipts    Receipts
+	Audit       Audit
 	Traffic     Traffic
 }
 
@@ -117,6 +118,14 @@ type Jobs struct {
 type Receipts struct {
 	State   State
 	Waiting int64 // receipts that are not signed yet
+}
+
+// Audit is the stream of the audit.
+type Audit struct {
+	State     State
+	Waiting   int64 // entries that are not sent yet
+	OldestDue time.Duration
+	Trouble   string // why the last try failed
 }
 
 // Traffic is what moves through this replica now, and what it has moved since its start.

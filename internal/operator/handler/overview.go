@@ -21,6 +21,7 @@ type overviewResponse struct {
 	Scanner     scannerResponse  `json:"scanner"`
 	Jobs        jobsResponse     `json:"jobs"`
 	Receipts    receiptsResponse `json:"receipts"`
+	Audit       auditState       `json:"audit"`
 	Traffic     trafficResponse  `json:"traffic"`
 }
 
@@ -78,6 +79,13 @@ type receiptsResponse struct {
 	Waiting int64          `json:"waiting"`
 }
 
+type auditState struct {
+	State         operator.State `json:"state"`
+	Waiting       int64          `json:"waiting"`
+	OldestSeconds float64        `json:"oldestSeconds"`
+	Trouble       string         `json:"trouble"`
+}
+
 type trafficResponse struct {
 	Uploads   int64 `json:"uploads"`
 	Downloads int64 `json:"downloads"`
@@ -103,6 +111,7 @@ func (h *Handler) getOverview(w http.ResponseWriter, r *http.Request) error {
 		Scanner:  scannerResponse{o.Scanner.State, o.Scanner.Engine, o.Scanner.Waiting, o.Scanner.OldestDue.Seconds()},
 		Jobs:     jobsResponse{o.Jobs.State, o.Jobs.Failures, queues},
 		Receipts: receiptsResponse(o.Receipts),
+		Audit:    auditState{o.Audit.State, o.Audit.Waiting, o.Audit.OldestDue.Seconds(), o.Audit.Trouble},
 		Traffic:  trafficResponse(o.Traffic),
 	})
 }

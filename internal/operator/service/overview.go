@@ -34,6 +34,7 @@ func (s *Service) Overview(ctx context.Context) operator.Overview {
 	checks.Go(func() { o.Mail = s.mail(ctx) })
 	checks.Go(func() { o.Jobs = s.jobs(ctx) })
 	checks.Go(func() { o.Receipts = s.receipts(ctx) })
+	checks.Go(func() { o.Audit = s.audit(ctx) })
 	checks.Go(func() { o.Scanner = s.scanner(ctx) })
 	checks.Wait()
 	return o
@@ -118,6 +119,14 @@ func (s *Service) receipts(ctx context.Context) operator.Receipts {
 		o.State = operator.Failed
 	case o.Waiting > lateReceipts:
 		o.State = operator.Warning
+	}
+	return o
+}
+
+func (s *Service) audit(ctx context.Context) operator.Audit {
+	o, err := s.options.Audit(ctx)
+	if err != nil {
+		o.State = operator.Failed
 	}
 	return o
 }

@@ -42,6 +42,7 @@ type Options struct {
 	Settings       []operator.Setting
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter
+	Audit          func(ctx context.Context) (operator.Audit, error)     // the stream of the audit
 	Doctor         func(ctx context.Context) ([]operator.Finding, error) // runs the checks of consign doctor
 	Counters       func() operator.Counters
 	People         func(ctx context.Context) (int64, error) // how many there are

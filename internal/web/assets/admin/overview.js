@@ -29,7 +29,7 @@ const Part = ({ name, state, children = null }) => html`<li class=${`card part $
 </li>`;
 
 function Parts({ of }) {
-  const { database, storage, mail, redis, scanner, jobs, receipts } = of;
+  const { database, storage, mail, redis, scanner, jobs, receipts, audit } = of;
   const waiting = jobs.queues.reduce((sum, queue) => sum + queue.due, 0);
   return html`<section aria-label=${T("Parts")}><ul class="list parts-grid">
     <${Part} name=${T("Database")} state=${database.state}>
@@ -53,6 +53,9 @@ function Parts({ of }) {
       ${redis.state === "warning" && T("It does not answer: each server counts rate limits alone.")}<//>
     <${Part} name=${T("Receipts")} state=${receipts.state}>
       ${N("%d receipt is not signed yet.", "%d receipts are not signed yet.", receipts.waiting)}<//>
+    <${Part} name=${T("Audit stream")} state=${audit.state}>
+      ${audit.state !== "off" && html`${N("%d entry is not sent yet.", "%d entries are not sent yet.", audit.waiting)}
+        ${late(audit.oldestSeconds)} ${audit.trouble && html`<code>${audit.trouble}</code>`}`}<//>
   </ul></section>`;
 }
 
