@@ -1,3 +1,5 @@
+// The metrics of the sources: name, help and labels.
+
 package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
