@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/net/html"
 	"golang.org/x/sync/errgroup"
@@ -22,7 +23,8 @@ import (
 
 const (
 	largest = 64 << 20 // bytes of an answer
-	atOnce  = 4        // requests
+	longest = time.Minute
+	atOnce  = 4 // requests
 )
 
 // Difference is a way in which a site is not what its manifest says.
@@ -53,6 +55,7 @@ func NewSite(address string) (*Site, error) {
 		return nil, fmt.Errorf("%q is not an address like https://files.example.com", address)
 	}
 	return &Site{base: &url.URL{Scheme: u.Scheme, Host: u.Host}, client: &http.Client{
+		Timeout:       longest,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
