@@ -4,7 +4,9 @@ import fs from "node:fs";
 import path from "node:path";
 import { access, api, base, consign, equal, forgive, page, person, pictures, signedIn, test } from "./kit.mjs";
 import { judge } from "./looks.mjs";
+import { operator } from "./console.mjs";
 import { office } from "./journeys.mjs";
+import { world } from "./world.mjs";
 
 const looks = [["light", { colorScheme: "light" }],
   ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
@@ -180,5 +182,56 @@ export async function organizationTests() {
     await p.getByText("Nothing matches.").waitFor();
     await shoot(p, "organization-audit");
     await judge(p, "/organization#security, audit");
+  });
+
+  await test("organization: what a list shows is in its address, with history", async () => {
+    const { mara } = await world();
+    const p = await page(await signedIn(mara), "/organization#members");
+    const search = async (text) => {
+      await p.locator("[name=search]").fill(text);
+      await p.getByRole("button", { name: "Search" }).click();
+    };
+    const at = (hash) => p.waitForFunction((want) => location.hash === want, hash);
+    await p.goto(`${base}/organization#mailboxes`);
+    await search("chloe");
+    await at("#mailboxes?search=chloe");
+    await p.getByRole("row", { name: /chloe/ }).waitFor();
+    await search("ben");
+    await at("#mailboxes?search=ben");
+    await p.goBack();
+    await at("#mailboxes?search=chloe");
+    await p.waitForFunction(() => document.querySelector("[name=search]").value === "chloe");
+    await p.getByRole("row", { name: /chloe/ }).waitFor();
+    equal(await p.getByRole("row", { name: /ben@/ }).count(), 0, "rows of the newer search");
+    await p.reload();
+    await p.getByRole("row", { name: /chloe/ }).waitFor();
+    equal(await p.locator("[name=search]").inputValue(), "chloe", "the field after a reload");
+    await p.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: "Security" }).click();
+    await p.getByLabel("Show").selectOption({ label: "Mailboxes" });
+    await at("#security?action=mailbox.");
+    await p.getByLabel("Time").selectOption({ label: "Last hour" });
+    await at("#security?action=mailbox.&period=3600");
+    await p.goBack();
+    await at("#security?action=mailbox.");
+    equal(await p.getByLabel("Time").inputValue(), "", "the time after Back");
+    await p.getByRole("navigation", { name: "Organization" }).getByRole("link", { name: "Mailboxes" }).click();
+    equal(await p.locator("[name=search]").inputValue(), "", "another part begins without terms");
+  });
+
+  await test("console: what a list shows is in its address, with history", async () => {
+    const p = await page(await signedIn(await operator("Ottilie")), "/admin/mails");
+    await p.getByLabel("To").fill("nobody@example.com");
+    await p.getByRole("button", { name: "Search" }).click();
+    await p.getByText("No mails here.").waitFor();
+    equal(new URL(p.url()).search, "?to=nobody%40example.com", "address of a search");
+    await p.getByLabel("State").selectOption("sent");
+    equal(new URL(p.url()).search, "?state=sent&to=nobody%40example.com", "with a state");
+    await p.goBack();
+    await p.goBack();
+    await p.getByRole("table").waitFor();
+    equal(await p.getByLabel("To").inputValue(), "", "the field after Back");
+    await p.goto(`${base}/admin/jobs?state=completed`);
+    await p.getByRole("row").nth(1).waitFor();
+    equal(await p.getByLabel("State").inputValue(), "completed", "the choice that the address names");
   });
 }

@@ -105,7 +105,9 @@ func (s *Service) boundStranger(ctx context.Context, tx *postgres.Store, p postg
 	if l.UnconfirmedBytes > 0 {
 		all(l.UnconfirmedBytes, sum.Mailbox, sum.MailboxClient, transfer.ErrMailboxUnconfirmed)
 	}
-	each(atMailbox, sum.MailboxClient, transfer.ErrClientUnconfirmed)
+	if !transfer.IsHouse(sum.OwnNetworks, ratelimit.NetworkOf(p.Client)) {
+		each(atMailbox, sum.MailboxClient, transfer.ErrClientUnconfirmed)
+	}
 	if !p.Organization.IsZero() && l.OrganizationBytes > 0 {
 		all(l.OrganizationBytes, sum.Organization, sum.OrganizationClient, errOrganization)
 	}

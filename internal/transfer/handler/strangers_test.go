@@ -250,6 +250,62 @@ func TestHouseOfAnOwner(t *testing.T) {
 	strangerAt(s, "198.51.100.7").Post(public, nil).WantError(transfer.ErrMailboxBusy)
 }
 
+// TestHouseOfAnOwnerDelivers: the reception of a clinic sends all unconfirmed bytes that a mailbox takes, and causes all mails of a day to
+// its owner. Another network has its part of both, and what all strangers share stays bounded.
+func TestHouseOfAnOwnerDelivers(t *testing.T) {
+	t.Parallel()
+	s, ann := newMailbox(t, behindProxy(testkit.Env("CONSIGN_STRANGER_UNCONFIRMED_GB", "1"),
+		testkit.Env("CONSIGN_STRANGER_MAILS_PER_DAY", "8"))...)
+	const house, other = "198.51.100.7", "203.0.113.5"
+	ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "ownNetworks": []string{"198.51.100.0/24"}}).Want(http.StatusOK)
+	holding := func(address string, bytes int) draft {
+		t.Helper()
+		d := reserveAs(strangerAt(s, address), "sam@example.org")
+		if _, err := s.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.stranger_reservations SET bytes = $2 WHERE reservation = $1`,
+			d.path[strings.LastIndex(d.path, "/")+1:], bytes); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	one := holding(other, 249_900_000)
+	one.Put(one.attach("a", 1_000_000), random(1_000_000)).WantError(transfer.ErrClientUnconfirmed)
+	two := holding(house, 500_000_000)
+	two.send("a", random(1_000_000))
+	holding(house, 248_900_000)
+	two.Put(two.attach("b", 1_000_000), random(1_000_000)).WantError(transfer.ErrMailboxUnconfirmed)
+
+	unmailed := func() (n int) {
+		list, _ := ann.Get(s.Transfer + "/transfers?location=received").Want(http.StatusOK).Value("transfers").([]any)
+		for _, entry := range list {
+			if one, _ := entry.(map[string]any); one["unmailed"] == true {
+				n++
+			}
+		}
+		return n
+	}
+	s.Clock.Advance(24*time.Hour - s.Clock.Now().Sub(s.Clock.Now().Truncate(24*time.Hour))) // a day begins
+	ann.Refresh()
+	hand := func(address string, n int) {
+		t.Helper()
+		for range n {
+			d := reserveAs(strangerAt(s, address), "sam@example.org")
+			d.Post(d.path+"/confirm", nil).Want(http.StatusOK)
+		}
+	}
+	hand(other, 3)
+	if n := unmailed(); n != 1 {
+		t.Errorf("%d of 3 deliveries of another network were not mailed", n)
+	}
+	hand(house, 6)
+	if n := unmailed(); n != 1 {
+		t.Errorf("%d deliveries were not mailed after 6 of the house", n)
+	}
+	hand(house, 1)
+	if n := unmailed(); n != 2 {
+		t.Errorf("%d deliveries were not mailed after the day's 8", n)
+	}
+}
+
 // TestOwnNetworks: what cannot be a house is refused.
 func TestOwnNetworks(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 
 	"github.com/consign-dev/consign/internal/database"
@@ -11,10 +12,12 @@ import (
 )
 
 // Unconfirmed are the bytes that strangers' open reservations hold or have reserved, at one mailbox and at all of an organization. Those of
-// the client network and of each around it are counted at the mailbox, and at all that share the limits of an organization.
+// the client network and of each around it are counted at the mailbox, and at all that share the limits of an organization. OwnNetworks are
+// the house of the mailbox's owner.
 type Unconfirmed struct {
 	Mailbox, Organization             int64
 	MailboxClient, OrganizationClient []int64
+	OwnNetworks                       []netip.Prefix
 }
 
 // AddedReservation tells whether a stranger's reservation was stored, and which bounds had no room for it.
@@ -29,8 +32,8 @@ const within = `client BETWEEN n.network AND host(broadcast(n.network))::inet`
 // InsertMailboxReservation stores a stranger's reservation if the mailbox exists and each bound has room for it. It does not lock the
 // mailbox, since many reserve at once. So a concurrent deletion of the mailbox may not end the reservation. Requests do not find it
 // without the mailbox, and the job transfer-expire-reservations deletes its rows at expires_at. Advisory locks make the counts exact.
-// A count stops at its bound, so its cost is bounded as well. Where a bound is reached, transfer.KeptReservations times as many fit above it: one
-// of each network that has no other at the mailboxes that share limits, and around which there is none.
+// A count stops at its bound, so its cost is bounded as well. Where a bound is reached, transfer.KeptReservations times as many fit above
+// it: one of each network that has no other at the mailboxes that share limits, and around which there is none.
 func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reservation, l transfer.StrangerLimits) (AddedReservation, error) {
 	const live = ` AND expires_at > $16`
 	full := func(where, limit string) string {
@@ -125,7 +128,8 @@ func (s *Store) Unconfirmed(ctx context.Context, p Payer, networks []netip.Prefi
 	}
 	return database.OneLocked[Unconfirmed](ctx, s.q, "sum unconfirmed bytes", nil, planOnce, `
 		SELECT `+sum(`owner = $1`)+` AS mailbox, `+each(`owner = $1`)+` AS mailbox_client,
-			`+sum(`organization = $3`)+` AS organization, `+each(`limits_organization = $4`)+` AS organization_client`,
+			`+sum(`organization = $3`)+` AS organization, `+each(`limits_organization = $4`)+` AS organization_client,
+			coalesce((SELECT m.own_networks FROM transfer.mailboxes m WHERE m.person = $1), '{}') AS own_networks`,
 		place, networks, database.Null(p.Organization), p.LimitsOrganization)
 }
 
@@ -149,4 +153,14 @@ func (s *Store) UnusedReservations(ctx context.Context, uids []id.Reservation) (
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		WHERE r.uid = ANY ($1) AND r.state = 'open' AND r.type = 'mailbox' AND r.party IS NULL
 			AND NOT EXISTS (SELECT FROM transfer.objects o WHERE o.reservation = r.uid AND `+segmentsHeld("o")+` > 0)`, uids)
+}
+
+// OwnNetworks returns the networks of the house of a mailbox's owner, none without a mailbox.
+func (s *Store) OwnNetworks(ctx context.Context, owner id.Person) ([]netip.Prefix, error) {
+	m, err := database.One[struct{ OwnNetworks []netip.Prefix }](ctx, s.q, "read own networks of a mailbox", transfer.ErrNotFound,
+		`SELECT own_networks FROM transfer.mailboxes WHERE person = $1`, owner)
+	if errors.Is(err, transfer.ErrNotFound) {
+		return nil, nil
+	}
+	return m.OwnNetworks, err
 }

@@ -107,12 +107,9 @@ func (s *Service) deliver(ctx context.Context, tx *postgres.Store, caller token.
 	n := s.newTransfer(r, handed.Received)
 	lastMail := false
 	if r.Kind == transfer.KindMailbox {
-		var within bool
-		today := s.now().UTC().Truncate(day)
-		if within, lastMail, err = tx.CountMailboxMail(ctx, r.Owner, today, s.dailyBound(s.strangers.Mails, r.Client)); err != nil {
+		if n.Unmailed, lastMail, err = s.countMailboxMail(ctx, tx, r); err != nil {
 			return d, err
 		}
-		n.Unmailed = !within
 	}
 	if err := tx.InsertTransfer(ctx, n); err != nil {
 		return d, err

@@ -10,6 +10,7 @@ import (
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/mail"
+	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -23,6 +24,21 @@ const transferReference = "transfer:"
 // dailyBound returns how many mails a day may go out in all, and of these by one client network.
 func (s *Service) dailyBound(n int, client string) postgres.DailyBound {
 	return postgres.DailyBound{Limit: n, NetworkShare: s.strangers.NetworkShare, Client: client}
+}
+
+// countMailboxMail counts the mail about a stranger's delivery, and reports whether the owner gets none, or the last one of the day. The
+// house of the owner has no part of its own: one reception may cause all mails of a day.
+func (s *Service) countMailboxMail(ctx context.Context, tx *postgres.Store, r postgres.HeldReservation) (unmailed, last bool, err error) {
+	house, err := tx.OwnNetworks(ctx, r.Owner)
+	if err != nil {
+		return false, false, err
+	}
+	bound := s.dailyBound(s.strangers.Mails, r.Client)
+	if transfer.IsHouse(house, ratelimit.NetworkOf(r.Client)) {
+		bound.NetworkShare = 100
+	}
+	within, last, err := tx.CountMailboxMail(ctx, r.Owner, s.now().UTC().Truncate(day), bound)
+	return !within, last, err
 }
 
 // mailDeliveries queues a mail to each recipient, in the language of the recipient's account if there is one. The last mail of the

@@ -1,8 +1,9 @@
 // Lists of the console and of the organization page: loading page by page, tables that scroll sideways, choices, facts.
 
-import { Button, Field, Form, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Field, Form, Problem, Waiting, html, useAction, useEffect, useLoaded, useRef, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { T } from "./i18n.js";
+import { now } from "./session.js";
 
 /**
  * A list that is loaded page by page.
@@ -63,15 +64,30 @@ export function Listing({ list, caption, head, row, none, elsewhere = T("None of
 }
 
 /**
- * A field that searches when it is sent.
+ * Fields that search when they are sent. `values`: what is searched for, by the names of the fields; they show it after Back, too.
+ * @param {{values: Record<string, string>, onSearch: (values: any) => void, refused?: any, children: any}} props
+ */
+export function Filters({ values, onSearch, refused = null, children }) {
+  const mark = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    for (const [name, text] of Object.entries(values)) {
+      const field = /** @type {HTMLInputElement} */ (mark.current?.closest("form")?.elements.namedItem(name));
+      if (field.value !== text) field.value = text;
+    }
+  }, Object.values(values));
+  return html`<${Form} class="filters" role="search" refused=${refused} onSend=${(/** @type {any} */ typed) =>
+    onSearch(Object.fromEntries(Object.keys(values).map((name) => [name, typed[name].trim()])))}>
+    ${children}<${Button} type="submit" icon="search">${T("Search")}<//><span hidden ref=${mark}></span>
+  <//>`;
+}
+
+/**
+ * One such field.
  * @param {{label: string, value: string, onSearch: (value: string) => void, refused: any, children?: any}} props
  */
-export const Search = ({ label, value, onSearch, refused,
-  children = null }) => html`<${Form} class="filters" role="search" refused=${refused}
-  onSend=${(/** @type {any} */ values) => onSearch(values.search.trim())}>
-  <${Field} label=${label} name="search" type="search" maxlength="255" spellcheck="false" defaultValue=${value} />${children}
-  <${Button} type="submit" icon="search">${T("Search")}<//>
-<//>`;
+export const Search = ({ label, value, onSearch, refused, children = null }) => html`<${Filters} values=${{ search: value }}
+  refused=${refused} onSearch=${(/** @type {any} */ { search }) => onSearch(search)}>
+  <${Field} label=${label} name="search" type="search" maxlength="255" spellcheck="false" defaultValue=${value} />${children}<//>`;
 
 /** Names and values, without those that have no value. @param {{of: [string, any][]}} props */
 export const Facts = ({ of }) => html`<dl class="facts">
@@ -79,3 +95,12 @@ export const Facts = ({ of }) => html`<dl class="facts">
 
 /** Periods of the audit until now, in seconds. @type {() => [string, string][]} */
 export const periods = () => [["", T("Any time")], ["3600", T("Last hour")], ["86400", T("Last 24 hours")], ["2592000", T("Last 30 days")]];
+
+/** The time at which a period began when it was chosen, for the API, or "". @param {string} period one of `periods` */
+export function useSince(period) {
+  const kept = useRef({ period: "", at: "" });
+  if (kept.current.period !== period) {
+    kept.current = { period, at: Number(period) ? new Date(now() - Number(period) * 1000).toISOString() : "" };
+  }
+  return kept.current.at;
+}

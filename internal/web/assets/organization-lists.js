@@ -1,9 +1,10 @@
 // The organization page: transfers and mailboxes of the organization (contract 4.28). Never contents.
 
-import { Field, Problem, Waiting, html, useEffect, useLoaded, useState } from "./ui.js";
+import { Field, Problem, Waiting, html, useLoaded } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { Choice, Listing, Search, useList } from "./lists.js";
+import { usePlace } from "./place.js";
 import { Stated } from "./reasons.js";
 import { Report, head, may, row, states } from "./transferlists.js";
 
@@ -15,30 +16,21 @@ const useChange = () => ({ change: own, dialog: null });
 /** Those search terms that have a value. @param {Record<string, string>} terms */
 const asked = (terms) => new URLSearchParams(Object.entries(terms).filter(([, value]) => value));
 
-/** The uid of the transfer in the fragment of the URL. */
-const inFragment = () => location.hash.split("/")[1] ?? "";
-
 /** Lists the transfers, or shows the one of #transfers/uid. */
 export function Transfers() {
-  const [chosen, setChosen] = useState(inFragment);
-  const [terms, setTerms] = useState({ person: "", state: "" });
-  useEffect(() => {
-    const turn = () => setChosen(inFragment());
-    addEventListener("hashchange", turn);
-    return () => removeEventListener("hashchange", turn);
-  }, []);
-  return chosen ? html`<${Transfer} key=${chosen} uid=${chosen} />` : html`<${TransferList} terms=${terms} onTerms=${setTerms} />`;
+  const [{ open, ...terms }, go] = usePlace("#transfers", { person: "", state: "" });
+  return open ? html`<${Transfer} key=${open} uid=${open} />` : html`<${TransferList} terms=${terms} onTerms=${go} />`;
 }
 
-/** @param {{terms: {person: string, state: string}, onTerms: (terms: {person: string, state: string}) => void}} props */
+/** @param {{terms: Record<string, string>, onTerms: (terms: Record<string, string>) => void}} props */
 function TransferList({ terms, onTerms }) {
   const list = useList(own, `${unit}/transfers?${asked(terms)}`, "transfers");
   const choices = /** @type {[string, string][]} */ ([["", T("All")], ...Object.entries(states())]);
   return html`<section class="card stack wide"><h2>${T("Transfers")}</h2>
     <p class="hint">${T("What members have sent, and what was sent to their mailboxes. Subjects, messages and files are not shown.")}</p>
     <${Search} label=${T("Member (address or uid)")} value=${terms.person}
-      onSearch=${(/** @type {string} */ person) => onTerms({ ...terms, person })} refused=${list.error}>
-      <${Choice} label=${T("State")} value=${terms.state} onChange=${(/** @type {string} */ state) => onTerms({ ...terms, state })}
+      onSearch=${(/** @type {string} */ person) => onTerms({ person })} refused=${list.error}>
+      <${Choice} label=${T("State")} value=${terms.state} onChange=${(/** @type {string} */ state) => onTerms({ state })}
         choices=${choices} /><//>
     <${Listing} list=${list} caption=${T("Transfers")}
       none=${terms.person || terms.state ? T("Nothing matches.") : T("There are no transfers yet.")} head=${head()}
@@ -84,7 +76,7 @@ const reasons = () => ({
 
 /** Lists the mailboxes of members. */
 export function Mailboxes() {
-  const [search, setSearch] = useState("");
+  const [{ search }, go] = usePlace("#mailboxes", { search: "" });
   const list = useList(own, `${unit}/mailboxes?${asked({ search })}`, "mailboxes");
   const line = (/** @type {UsedMailbox} */ m) => html`<tr key=${m.uid}>
     <th scope="row" class="break"><a href=${`/m/${m.link ?? m.uid}`}>${m.link ?? m.name}</a><span class="hint block">${m.name}</span></th>
@@ -95,7 +87,8 @@ export function Mailboxes() {
     <td>${m.uploadLimitBytes === null ? bytes(m.uploadBytes) : F("%s of %s", bytes(m.uploadBytes), bytes(m.uploadLimitBytes))}</td>
     <td>${N("%d file of %s", "%d files of %s each", m.maxFiles, bytes(m.maxFileSizeMb * 1e6))}</td></tr>`;
   return html`<section class="card stack wide"><h2>${T("Mailboxes")}</h2>
-    <${Search} label=${T("Name, address or link contains")} value=${search} onSearch=${setSearch} refused=${list.error} />
+    <${Search} label=${T("Name, address or link contains")} value=${search}
+      onSearch=${(/** @type {string} */ text) => go({ search: text })} refused=${list.error} />
     <${Listing} list=${list} caption=${T("Mailboxes")} none=${search ? T("Nothing matches.") : T("No member has a mailbox yet.")}
       elsewhere=${T("None of the first ones matches.")} row=${line}
       head=${[T("Mailbox"), T("Owner"), T("State"), T("Last transfer"), T("Stored"), T("Volume used this month"),

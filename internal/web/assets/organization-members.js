@@ -4,6 +4,7 @@ import { Ask, Button, Check, Copy, Field, Form, Problem, Tool, Waiting, html, us
 import { F, N, T, when } from "./i18n.js";
 import { own } from "./api.js";
 import { Listed, Nothing, Search, useList } from "./lists.js";
+import { usePlace } from "./place.js";
 import { offered, roleName } from "./roles.js";
 import { useStepUp } from "./stepup.js";
 
@@ -11,7 +12,7 @@ const inWords = (roles) => roles.map(roleName).join(" · ");
 
 /** Lists the members and invitations. @param {{at: OrganizationPath}} props URL of the organization */
 export function Members({ at }) {
-  const [search, setSearch] = useState("");
+  const [{ search }, go] = usePlace("#members", { search: "" });
   const list = useList(own, `${at}/people?${new URLSearchParams(search ? { search } : {})}`, "people");
   const { value: total, reload: recount } = useLoaded(async () => (await own("GET", `${at}/limits`)).body.members, [at]);
   const reload = () => {
@@ -20,7 +21,7 @@ export function Members({ at }) {
   };
   return html`<section class="card stack wide"><h2>${total === undefined ? T("Members") : N("%d member", "%d members", total)}</h2>
       ${(search || (total ?? 0) > 8) && html`<${Search} label=${T("Name, address or reference contains")} value=${search}
-        onSearch=${setSearch} refused=${list.error} />`}
+        onSearch=${(/** @type {string} */ text) => go({ search: text })} refused=${list.error} />`}
       ${list.items ? html`<${People} at=${at} list=${list} onDone=${reload} />` : html`<${Waiting} error=${list.error} />`}
     </section>
     <${Invitations} at=${at} />`;

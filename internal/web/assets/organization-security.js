@@ -1,12 +1,12 @@
 // The organization page: the rule of the second factor, and who did what.
 
-import { Button, Notice, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
+import { Button, Notice, Problem, Waiting, html, useAction, useLoaded, useRef, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { T, when } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
-import { Choice, Search, periods } from "./lists.js";
-import { now } from "./session.js";
+import { Choice, Search, periods, useSince } from "./lists.js";
+import { usePlace } from "./place.js";
 import { useStepUp } from "./stepup.js";
 
 /** Shows the rule of the second factor and the audit. @param {{at: OrganizationPath}} props URL of the organization */
@@ -62,20 +62,21 @@ const nobody = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 /** @param {{at: OrganizationPath}} props */
 function Audit({ at }) {
-  const [action, setAction] = useState("");
-  const [since, setSince] = useState({ period: "", at: "" });
-  const [member, setMember] = useState({ wanted: "", uid: "" });
+  const [{ action, period, member }, go] = usePlace("#security", { action: "", period: "", member: "" });
+  const since = useSince(period);
   const [pages, setPages] = useState(/** @type {IdentityAPI["AuditEntry"][]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
-  const terms = { ...(action && { action }), ...(since.at && { since: since.at }), ...(member.uid && { person: member.uid }) };
+  const terms = useRef(/** @type {Record<string, string>} */ ({}));
   const query = (after = 0) => /** @type {const} */
-    (`${at}/audit?${new URLSearchParams({ ...terms, limit: String(pageSize), ...(after && { after: String(after) }) })}`);
+    (`${at}/audit?${new URLSearchParams({ ...terms.current, limit: String(pageSize), ...(after && { after: String(after) }) })}`);
   const { value, error } = useLoaded(async () => {
+    const person = member && await uidOf(at, member);
+    terms.current = { ...(action && { action }), ...(since && { since }), ...(person && { person }) };
     const { body } = await own("GET", query());
     setPages([]);
     setMore(body.entries.length === pageSize);
     return body.entries;
-  }, [at, action, since.at, member.uid]);
+  }, [at, action, since, member]);
   const next = useAction(async () => {
     const shown = [...value ?? [], ...pages];
     const { body } = await own("GET", query(shown[shown.length - 1].id));
@@ -83,12 +84,9 @@ function Audit({ at }) {
     setMore(body.entries.length === pageSize);
   });
   const save = useAction(async (format, type) => {
-    const { response } = await own("GET", `${at}/audit?${new URLSearchParams({ ...terms, format })}`, { accept: type });
+    const { response } = await own("GET", `${at}/audit?${new URLSearchParams({ ...terms.current, format })}`, { accept: type });
     await saveBody(response, `audit.${format}`);
   });
-  const find = useAction(async (/** @type {string} */ wanted) => setMember({ wanted, uid: await uidOf(at, wanted) }));
-  const choosePeriod = (/** @type {string} */ seconds) =>
-    setSince({ period: seconds, at: seconds && new Date(now() - Number(seconds) * 1000).toISOString() });
   /** @type {[string, string][]} */
   const kinds = [["", T("Everything")], ["member.", T("Members")], ["invitation.", T("Invitations")], ["organization.", T("Organization")],
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")],
@@ -96,10 +94,12 @@ function Audit({ at }) {
     ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
   const person = (/** @type {IdentityAPI["AuditPerson"] | null | undefined} */ p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
-    <${Search} label=${T("Member (address or uid)")} value=${member.wanted} onSearch=${find.run} refused=${error}>
-      <${Choice} label=${T("Show")} value=${action} onChange=${setAction} choices=${kinds} />
-      <${Choice} label=${T("Time")} value=${since.period} onChange=${choosePeriod} choices=${periods()} /><//>
-    <${Problem} error=${error ?? find.error ?? next.error ?? save.error} />
+    <${Search} label=${T("Member (address or uid)")} value=${member}
+      onSearch=${(/** @type {string} */ text) => go({ member: text })} refused=${error}>
+      <${Choice} label=${T("Show")} value=${action} onChange=${(/** @type {string} */ chosen) => go({ action: chosen })} choices=${kinds} />
+      <${Choice} label=${T("Time")} value=${period}
+        onChange=${(/** @type {string} */ chosen) => go({ period: chosen })} choices=${periods()} /><//>
+    <${Problem} error=${error ?? next.error ?? save.error} />
     ${value && value.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
     ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
       <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>

@@ -72,7 +72,7 @@ function partsFor(admin, free, roles) {
 
 function Organization({ uid, admin, free, roles }) {
   const parts = partsFor(admin, free, roles);
-  const chosen = () => parts.find(([name]) => `#${name}` === location.hash.split("/")[0]) ?? parts[0];
+  const chosen = () => parts.find(([name]) => `#${name}` === location.hash.split(/[/?]/)[0]) ?? parts[0];
   const [[part, , Part], setPart] = useState(chosen);
   const [wanted, setWanted] = useState(/** @type {any[] | null} */ (null));
   useEffect(() => {

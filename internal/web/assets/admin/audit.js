@@ -1,9 +1,10 @@
 // /admin/audit: who did what in the installation: filter, table and lines of JSON to save.
 
-import { Button, Field, Form, Problem, Waiting, html, useAction, useState } from "../ui.js";
+import { Button, Field, Problem, Waiting, html, useAction } from "../ui.js";
 import { T, when } from "../i18n.js";
 import { saveBody } from "../downloads.js";
-import { Choice, Listed, Nothing, Table, periods } from "../lists.js";
+import { Choice, Filters, Listed, Nothing, Table, periods, useSince } from "../lists.js";
+import { usePlace } from "../place.js";
 import { ask, showConsole, useList } from "./console.js";
 
 /** What actions begin with, and names for it. @type {() => [string, string][]} */
@@ -13,10 +14,8 @@ const kinds = () => [["", T("Everything")], ["session.", T("Sessions")], ["perso
     ["console.", T("Console")], ["operator.", T("Operators")]];
 
 showConsole("audit", () => {
-  const [action, setAction] = useState("");
-  const [period, setPeriod] = useState("");
-  const [since, setSince] = useState("");
-  const [person, setPerson] = useState("");
+  const [{ action, period, person }, go] = usePlace("/admin/audit", { action: "", period: "", person: "" });
+  const since = useSince(period);
   const query = new URLSearchParams({ ...(action && { action }), ...(since && { since }), ...(person && { person }) });
   const list = useList(`/audit?${query}`, "entries");
   const save = useAction(async (format, type) => {
@@ -24,16 +23,13 @@ showConsole("audit", () => {
     const { response } = await ask("GET", `/audit?${query}`, { accept: type });
     await saveBody(response, `audit.${format}`);
   });
-  const choosePeriod = (/** @type {string} */ seconds) => {
-    setPeriod(seconds);
-    setSince(seconds ? new Date(Date.now() - Number(seconds) * 1000).toISOString() : "");
-  };
   return html`<section class="card stack">
-    <${Form} onSend=${(values) => setPerson(values.person.trim())} refused=${list.error} class="filters">
-      <${Choice} label=${T("Show")} value=${action} onChange=${setAction} choices=${kinds()} />
-      <${Choice} label=${T("Time")} value=${period} onChange=${choosePeriod} choices=${periods()} />
-      <${Field} label=${T("Person (uid)")} name="person" type="search" spellcheck="false" />
-      <${Button} type="submit" icon="search">${T("Search")}<//>
+    <${Filters} values=${{ person }} onSearch=${go} refused=${list.error}>
+      <${Choice} label=${T("Show")} value=${action} choices=${kinds()}
+        onChange=${(/** @type {string} */ chosen) => go({ action: chosen })} />
+      <${Choice} label=${T("Time")} value=${period} choices=${periods()}
+        onChange=${(/** @type {string} */ chosen) => go({ period: chosen })} />
+      <${Field} label=${T("Person (uid)")} name="person" type="search" spellcheck="false" defaultValue=${person} />
     <//>
     <${Entries} list=${list} />
     <${Problem} error=${save.error} />

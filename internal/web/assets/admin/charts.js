@@ -4,6 +4,7 @@ import { Button, Problem, Waiting, html, useState } from "../ui.js";
 import { T, bytes, count } from "../i18n.js";
 import { Chart } from "../chart.js";
 import { Nothing } from "../lists.js";
+import { usePlace } from "../place.js";
 import { ask, showConsole, useLive } from "./console.js";
 
 /**
@@ -35,11 +36,12 @@ export function grid({ from, until, seconds, samples }) {
 }
 
 showConsole("charts", () => {
-  const [period, setPeriod] = useState("24h");
+  const [{ period: named }, go] = usePlace("/admin/charts", { period: "24h" });
+  const period = named === "30d" ? "30d" : "24h";
   const { value, error } = useLive(async () => ({ period, ...(await ask("GET", `/samples?period=${period}`)).body }), [period]);
   const choice = (/** @type {string} */ name, /** @type {string} */
     label) => html`<${Button} class="small" aria-pressed=${String(period === name)} kind=${period === name ? "primary" : "plain"}
-      onClick=${() => setPeriod(name)}>${label}<//>`;
+      onClick=${() => go({ period: name })}>${label}<//>`;
   const { times, values } = value ? grid(value) : { times: [], values: () => [] };
   return html`<div class="row" role="group" aria-label=${T("Time")}>
     ${choice("24h", T("Last 24 hours"))}${choice("30d", T("Last 30 days"))}</div>

@@ -3,6 +3,7 @@
 import { Ask, Button, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { F, T, when } from "../i18n.js";
 import { Choice, Listed, Nothing, Table } from "../lists.js";
+import { usePlace } from "../place.js";
 import { showConsole, useChange, useList } from "./console.js";
 
 /** Names of the states of a job. @type {() => Record<string, string>} */
@@ -12,10 +13,10 @@ const states = () => ({
 });
 
 showConsole("jobs", () => {
-  const [state, setState] = useState("");
+  const [{ state }, go] = usePlace("/admin/jobs", { state: "" });
   const list = useList(`/jobs?${new URLSearchParams(state ? { state } : {})}`, "jobs");
   return html`<section class="card stack">
-    <div class="filters"><${Choice} label=${T("State")} value=${state} onChange=${setState}
+    <div class="filters"><${Choice} label=${T("State")} value=${state} onChange=${(/** @type {string} */ chosen) => go({ state: chosen })}
       choices=${[["", T("All")], ...Object.entries(states())]} /></div>
     <${Jobs} list=${list} />
   </section>`;

@@ -2,30 +2,27 @@
 
 import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { N, T, locale, when } from "../i18n.js";
-import { Choice, Listed, Nothing, Table, periods } from "../lists.js";
+import { Choice, Filters, Listed, Nothing, Table, periods, useSince } from "../lists.js";
+import { usePlace } from "../place.js";
 import { showConsole, useChange, useList } from "./console.js";
 
 /** Names of the states of a mail. @type {() => Record<string, string>} */
 const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given up"), cancelled: T("cancelled") });
 
 showConsole("mails", () => {
-  const [state, setState] = useState("");
-  const [{ to, answer }, setTyped] = useState({ to: "", answer: "" });
-  const [period, setPeriod] = useState("");
-  const [since, setSince] = useState("");
-  const choosePeriod = (/** @type {string} */ seconds) => {
-    setPeriod(seconds);
-    setSince(seconds ? new Date(Date.now() - Number(seconds) * 1000).toISOString() : "");
-  };
+  const [{ state, to, answer, period }, go] = usePlace("/admin/mails", { state: "", to: "", answer: "", period: "" });
+  const since = useSince(period);
   const query = new URLSearchParams({ ...(state && { state }), ...(to && { to }), ...(answer && { answer }), ...(since && { since }) });
   const list = useList(`/mails?${query}`, "mails");
   return html`<section class="card stack">
-      <${Form} onSend=${(values) => setTyped({ to: values.to.trim(), answer: values.answer.trim() })} class="filters">
-        <${Choice} label=${T("State")} value=${state} onChange=${setState} choices=${[["", T("All")], ...Object.entries(states())]} />
-        <${Choice} label=${T("Last attempt")} value=${period} onChange=${choosePeriod} choices=${periods()} />
-        <${Field} label=${T("To")} name="to" type="search" />
-        <${Field} label=${T("Last answer")} name="answer" type="search" hint=${T("A part of it, as it is in the list")} />
-        <${Button} type="submit" icon="search">${T("Search")}<//>
+      <${Filters} values=${{ to, answer }} onSearch=${go}>
+        <${Choice} label=${T("State")} value=${state}
+          onChange=${(/** @type {string} */ chosen) => go({ state: chosen })} choices=${[["", T("All")], ...Object.entries(states())]} />
+        <${Choice} label=${T("Last attempt")} value=${period}
+          onChange=${(/** @type {string} */ chosen) => go({ period: chosen })} choices=${periods()} />
+        <${Field} label=${T("To")} name="to" type="search" defaultValue=${to} />
+        <${Field} label=${T("Last answer")} name="answer" type="search" defaultValue=${answer}
+          hint=${T("A part of it, as it is in the list")} />
       <//>
       <${Mails} list=${list} />
       ${["", "queued", "failed"].includes(state) && html`<${RetryAll} query=${query} list=${list} />`}

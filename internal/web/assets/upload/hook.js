@@ -98,18 +98,21 @@ const isOwner = ({ key: [owner] }) => account() === owner;
 /** Whether this window may write the record. @param {State} state */
 const mayStore = (state) => state.keep && isOwner(state);
 
-/** Writes the record. What a person without an account has typed is sealed with the own address. @param {State} state */
+/**
+ * Writes the record. That of a person without an account is sealed with the address that was typed, but for handles of files, which only
+ * the browser can store. Before an address is typed there is nothing to seal it with.
+ * @param {State} state
+ */
 async function store(state) {
   const { key, upload, form } = state;
   if (!mayStore(state) || !upload) return;
-  const made = record(upload, state);
-  if (!key[0]) {
-    const { seal } = await import("./seal.js");
-    Object.assign(made, { form: {}, sealed: await seal(form) });
-  }
+  const made = record(upload, state), { since, count, items } = made;
+  const sealed = key[0] ? undefined : await (await import("./seal.js")).seal(form.anonEmail ?? "",
+    { ...made, items: items.map(({ handle, ...item }) => item) });
   if (state.upload !== upload || !mayStore(state)) return;
-  if (made.sealed) writeClaim(key, form.anonEmail);
-  await writeRecord(key, made);
+  if (sealed) writeClaim(key, form.anonEmail);
+  await writeRecord(key, sealed ? { since, count, sealed, handles: items.map(({ handle }) => handle) }
+    : { ...made, form: key[0] ? form : {} });
 }
 
 /** Asks whose upload an earlier visit has left. A reload of the tab need not ask. @param {Context} context @param {any} found the record */
@@ -122,9 +125,11 @@ async function ask(context, found) {
 
 /** @param {Context} context @param {string} address @returns {Promise<boolean>} */
 async function claim(context, address) {
-  const { found } = context.state, form = found.sealed ? await (await import("./seal.js")).open(found.sealed, address) : {};
-  if (!form) return false;
-  await resume(context, { ...found, form });
+  const { found } = context.state, opened = found.sealed ? await (await import("./seal.js")).open(found.sealed, address) : found;
+  if (!opened) return false;
+  const { handles, ...whole } = { ...found, ...opened };
+  await resume(context, { ...whole, items: whole.items.map((/** @type {Item} */ item, /** @type {number} */ i) =>
+    ({ ...item, handle: handles?.[i] ?? item.handle })) });
   return true;
 }
 
@@ -133,9 +138,9 @@ async function claim(context, address) {
  * @param {Context} context @param {import("../files.js").Chosen[]} chosen
  */
 async function decide(context, chosen) {
-  const { found } = context.state, own = chosen.some(({ file, name }) =>
+  const { found } = context.state, own = !found.sealed && chosen.some(({ file, name }) =>
     found.items.some((/** @type {Item} */ i) => i.name === name && i.size === file.size && i.modified === file.lastModified));
-  await (own && !found.sealed ? claim(context, "") : discard(context));
+  await (own ? claim(context, "") : discard(context));
 }
 
 /** Resumes the upload of an earlier visit. @param {Context} context @param {any} found the record */
@@ -208,7 +213,7 @@ async function discard({ state, changed, setPhase, setProblem, setReceipt }) {
   const { upload } = state, ended = upload ?? state.found;
   Object.assign(state, { upload: null, left: [], found: undefined });
   for (const item of upload?.items ?? []) item.request?.abort();
-  if (ended) call("DELETE", `${transfer}/reservations/${ended.uid}`, { token: ended.token }).catch(() => {});
+  if (ended?.uid) call("DELETE", `${transfer}/reservations/${ended.uid}`, { token: ended.token }).catch(() => {});
   removeReceipt(state.key);
   removeClaim(state.key);
   await removeRecord(state.key);
@@ -239,12 +244,12 @@ async function deliver({ state, find, setReceipt }, metadata) {
 }
 
 /** Returns the record from which a later visit resumes. @param {Upload} upload @param {State} state */
-const record = (upload, { form, since }) => ({
-  uid: upload.uid, token: upload.token, since, form,
-  limits: { maxFiles: upload.limits.files, maxFileSizeMb: upload.limits.bytes / 1e6 },
-  items: upload.items.filter((item) => item.state !== "failed")
-    .map(({ clientId, name, size, modified, handle }) => ({ clientId, name, size, modified, handle })),
-});
+function record(upload, { form, since }) {
+  const items = upload.items.filter((item) => item.state !== "failed")
+    .map(({ clientId, name, size, modified, handle }) => ({ clientId, name, size, modified, handle }));
+  return { uid: upload.uid, token: upload.token, since, form, items, count: items.length,
+    limits: { maxFiles: upload.limits.files, maxFileSizeMb: upload.limits.bytes / 1e6 } };
+}
 
 /**
  * Returns a function that calls `work` at most once per interval, and once after the last call.

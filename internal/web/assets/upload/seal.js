@@ -1,4 +1,4 @@
-// Seals what a person without an account has typed with the own email address: the next person at the device cannot read it.
+// Seals the record of an upload of a person without an account with the typed email address: the next person at the device cannot read it.
 
 import { usable } from "../address.js";
 
@@ -14,23 +14,25 @@ async function keyOf(address, salt) {
     { name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
 }
 
-/** The latest key: forms are sealed after each change. */
+/** The latest key: records are sealed after each change. */
 let latest = { address: "", salt: new Uint8Array(16), key: Promise.resolve(/** @type {any} */ (null)) };
 
-/** Returns the sealed form; undefined without an address, or where the browser has no cryptography. @param {Record<string, any>} form */
-export async function seal(form) {
-  const address = form.anonEmail ?? "";
+/**
+ * Returns the sealed value; undefined without an address, or where the browser has no cryptography.
+ * @param {string} address @param {unknown} value
+ */
+export async function seal(address, value) {
   if (!usable(address) || !crypto.subtle) return undefined;
   if (latest.address !== address) {
     const salt = crypto.getRandomValues(new Uint8Array(16));
     latest = { address, salt, key: keyOf(address, salt) };
   }
   const { salt, key } = latest, iv = crypto.getRandomValues(new Uint8Array(12));
-  const box = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await key, utf8.encode(JSON.stringify(form)));
+  const box = await crypto.subtle.encrypt({ name: "AES-GCM", iv }, await key, utf8.encode(JSON.stringify(value)));
   return { salt, iv, box };
 }
 
-/** Returns a form, or null when another address has sealed it. @param {Sealed} sealed @param {string} address @returns {Promise<any>} */
+/** Returns a value, or null when another address has sealed it. @param {Sealed} sealed @param {string} address @returns {Promise<any>} */
 export async function open({ salt, iv, box }, address) {
   try {
     const text = await crypto.subtle.decrypt({ name: "AES-GCM", iv }, await keyOf(address, salt), box);

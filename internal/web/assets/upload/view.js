@@ -49,11 +49,11 @@ function Again({ upload, wait }) {
  * @param {{upload: UploadHook}} props
  */
 function Claim({ upload }) {
-  const { since, items, sealed } = upload.found;
+  const { since, count, items, sealed } = upload.found;
   const [wrong, setWrong] = useState(false);
   const claim = useAction(async ({ claimed }) => setWrong(!await upload.claim(claimed)));
   const asked = N("An upload of %2$s on this device, %1$d file. Is it yours?", "An upload of %2$s on this device, %1$d files. Is it yours?",
-    items.length, timeOf(since));
+    count ?? items.length, timeOf(since));
   return html`<${Notice} kind="info" title=${asked}>
     ${sealed ? html`<${Form} onSend=${claim.run}>
       <${Field} label=${T("The email address that you entered then")} name="claimed" type="email" required maxlength="254"
