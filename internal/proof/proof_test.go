@@ -7,9 +7,11 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -196,6 +198,53 @@ func TestWitnesses(t *testing.T) {
 	forged := append(bytes.Clone(file), proof.Cosign("witness.example/w1", private, v.Text+"x", at)...)
 	if _, err = g.verify(forged); !errors.Is(err, proof.ErrForged) {
 		t.Errorf("a forged cosignature: %v", err)
+	}
+}
+
+// TestEveryEntry: each entry of logs of all sizes to 20 is proved, also the first, and no other one by its proof.
+func TestEveryEntry(t *testing.T) {
+	t.Parallel()
+	g := newTree(t)
+	statement := func(i int64) []byte { return fmt.Appendf(nil, "consign-receipt/v1\nnumber %d\n", i) }
+	for size := int64(1); size <= 20; size++ {
+		g.add(t, proof.Entry(statement(size-1)))
+		for i := range size {
+			v, err := g.verify(g.file(t, statement(i), i))
+			if err != nil || v.N != size {
+				t.Errorf("entry %d of %d: %+v, %v", i, size, v, err)
+			}
+			if _, err := g.verify(g.file(t, statement((i+1)%max(size, 2)), i)); !errors.Is(err, proof.ErrNotIn) {
+				t.Errorf("another statement as entry %d of %d: %v", i, size, err)
+			}
+		}
+	}
+}
+
+// TestBoundsOfAProof: a proof has at most 63 hashes, and a cosignature's time is before the year 292 billion.
+func TestBoundsOfAProof(t *testing.T) {
+	t.Parallel()
+	hash := base64.StdEncoding.EncodeToString(make([]byte, 32)) + "\n"
+	for n, want := range map[int]error{63: nil, 64: proof.ErrMalformed} {
+		text := "c2sp.org/tlog-proof@v1\nindex 0\n" + strings.Repeat(hash, n) + "\n" + origin + "\n1\n" + hash + "\n"
+		if _, err := proof.Parse([]byte(text)); !errors.Is(err, want) {
+			t.Errorf("%d hashes: %v", n, err)
+		}
+	}
+	seed := sha256.Sum256([]byte("witness"))
+	private := ed25519.NewKeyFromSeed(seed[:])
+	w, err := proof.NewCosigner(proof.NewCosignerKey("witness.example/w1", private.Public().(ed25519.PublicKey)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[int64]bool{math.MaxInt64: true, math.MinInt64: false} { // MinInt64 is 0x80 and seven zeros
+		line := proof.Cosign(w.Name(), private, "text\n", time.Unix(at, 0))
+		raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.Verify([]byte("text\n"), raw[4:]); got != want {
+			t.Errorf("a cosignature at %d: %v", at, got)
+		}
 	}
 }
 

@@ -110,6 +110,9 @@ func (h *history) run() {
 // is left out, and so is a reading without an answer.
 func (h *history) op(client int, do string, from, to int64, ask func(at int) reply, note func(reply, *historyOp)) reply {
 	o := historyOp{Client: client, At: rand.IntN(3), Do: do, From: from, To: to}
+	if h.h.stale != nil && rand.IntN(3) == 0 {
+		o.At = staleReplica
+	}
 	o.Call = time.Since(h.h.began).Nanoseconds()
 	a := ask(o.At)
 	now := time.Since(h.h.began).Nanoseconds()
