@@ -492,7 +492,9 @@ func (p *party) session(h *history) error {
 	second.access = out.Token
 	both := []person{first, second}
 	use := []string{"/id/v3/profile", "/transfer/v2/usage"}[rand.IntN(2)]
-	h.pause = 600 * time.Millisecond
+	if h.pause = 600 * time.Millisecond; p.h.stale != nil { // what is a second old is allowed
+		h.pause *= 2
+	}
 	h.actions = func(client int) func() {
 		return func() {
 			which := rand.IntN(2)
