@@ -99,7 +99,9 @@ func TestReadmeTellsTheLastFigure(t *testing.T) {
 		t.Errorf("the first screen of README.md does not say %q", want)
 	}
 	words := regexp.MustCompile(`\S*[[:alnum:]]\S*`) // without the lines of the table
-	if n := len(words.FindAllString(readText(t, "docs/trust.md"), -1)); n > 800 {
-		t.Errorf("docs/trust.md has %d words, more than 800", n)
+	page := readText(t, "docs/trust.md")
+	n, prose := len(words.FindAllString(page, -1)), len(words.FindAllString(figureRow.ReplaceAllString(page, ""), -1))
+	if n > 800 || prose > 600 { // a run that makes a row longer must not make this test fail
+		t.Errorf("docs/trust.md has %d words, %d of them no figures: more than 800 or 600", n, prose)
 	}
 }
