@@ -9,7 +9,7 @@ TYPES    := $(patsubst api/%.yaml,$(TOOLS)/types/%.d.ts,$(wildcard api/*.yaml))
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench migrate docs pin release release-key clean
+.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs pin release release-key clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -81,6 +81,9 @@ $(suites): build postgres
 
 bench: build postgres ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)
+
+mutate: postgres ## change lines of PACKAGES and see whether tests fail (hours; gremlins, Stryker)
+	@scripts/mutate/mutate.sh
 
 migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A thousand receipts of random content are verified by two programs that share no code with the server: test/receipt.py with openssl, and the
-# verifier of the page /verify in node. Then 10,000 random bits are changed, one at a time, and node must refuse each.
+# verifier of the page /verify in node, which test/proof.mjs also asks about files that are wrong in one way. Then 10,000 random
+# bits are changed, one at a time, and node must refuse each.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need python3 python3
@@ -12,6 +13,7 @@ python3 test/receipt.py "$work/keys" "$work/receipts"
 python3 test/receipt.py internal/transfer/testdata/receipt/keys internal/transfer/testdata/receipt/receipt.consign internal/transfer/testdata/receipt/hello.txt
 ! python3 test/receipt.py internal/transfer/testdata/receipt/keys internal/transfer/testdata/receipt/receipt.consign "$0" 2>/dev/null || fail "a file that is not in the receipt was accepted"
 
+node --no-warnings --experimental-default-type=module test/proof.mjs internal/web/assets/proof.js internal/transfer/testdata/receipt
 node --no-warnings --experimental-default-type=module --input-type=module - "$root/internal/web/assets/proof.js" "$work" <<'JS'
 import fs from "node:fs";
 const [, , module, work] = process.argv;
