@@ -1,7 +1,7 @@
 // Transfers between people: sending, protection, links, downloads.
 
 import fs from "node:fs";
-import { access, api, demo, equal, file, mail, more, page, person, sha256, signedIn, test, unfold, visitor } from "./kit.mjs";
+import { access, api, base, demo, equal, file, mail, more, page, person, sha256, signedIn, test, unfold, visitor } from "./kit.mjs";
 
 async function send(p, files, { to, subject, protection, secret }) {
   if (to) {
@@ -43,6 +43,40 @@ export async function transferTests() {
     await p.getByText("The files are no longer there.").waitFor();
     await q.reload();
     await q.getByText("These files are no longer here").waitFor();
+  });
+
+  await test("reply: files go back to a sender whose address was checked, and to no other", async () => {
+    const sender = await person("Renata"), reader = await person("Ruben");
+    await send(await page(await signedIn(sender), "/send"), [file("there.bin", 100)], { to: reader.email, subject: "There" });
+    const link = new URL((await mail(reader.email, "/t/")).link).pathname;
+    const stranger = await page(await visitor(), link);
+    await stranger.getByRole("link", { name: "Reply with files" }).click();
+    await stranger.waitForURL("**/login?next=**reply**"); // and comes back after the sign-in
+    const p = await page(await signedIn(reader), link);
+    await p.getByRole("link", { name: "Reply with files" }).click();
+    await p.locator(".chips", { hasText: sender.email }).waitFor();
+    equal(p.url().includes(sender.email), false, "the address is in the link");
+    await p.setInputFiles("[data-test=files]", file("back.bin", 200).at);
+    await p.getByLabel("Subject").fill("And back");
+    await p.locator(".details button[type=submit]").click();
+    await p.waitForSelector(".receipt", { timeout: 30_000 });
+    const back = await mail(sender.email, "/t/");
+    if (!back.plain.includes("back.bin")) throw new Error("the reply has not arrived");
+    await api("PUT", "/transfer/v2/mailbox", { token: await access(reader), json: { vanityLink: "ruben.reads" } });
+    const q = await page(await visitor(), "/m/ruben.reads");
+    await q.setInputFiles("[data-test=files]", file("claimed.bin", 10).at);
+    await q.fill("[name=anonSender]", "Not Renata");
+    await q.fill("[name=anonEmail]", sender.email);
+    await q.locator(".details button[type=submit]").click();
+    await q.waitForSelector(".receipt");
+    const said = await mail(reader.email, "claimed.bin");
+    const unchecked = new URL(/https?:\/\/\S*\/t\/\S+/.exec(said.plain)[0]).pathname;
+    const r = await page(await visitor(), unchecked);
+    await r.getByText("address not checked").waitFor();
+    equal(await r.getByRole("link", { name: "Reply with files" }).count(), 0, "a reply to an address that anybody may have stated");
+    await p.goto(`${base}/send?reply=${unchecked.split("/").pop()}`);
+    await p.waitForTimeout(1000);
+    equal(await p.locator(".chips").count(), 0, "recipients by a link that somebody made up");
   });
 
   await test("links: who made one is told to copy it, and finds it again in Sent, with its QR code", async () => {

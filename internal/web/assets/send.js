@@ -1,8 +1,8 @@
 // /send: sends files to people, or makes a link to them.
 
-import { Field, Form, Problem, Unloaded, Waiting, html, showOwn, useEffect, useLoaded, useState } from "./ui.js";
+import { Field, Form, Problem, Unloaded, Waiting, html, showOwn, useAction, useEffect, useLoaded, useState } from "./ui.js";
 import { N, T, list } from "./i18n.js";
-import { bearer, own, transfer } from "./api.js";
+import { bearer, call, own, transfer } from "./api.js";
 import { members } from "./errors.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
@@ -24,11 +24,18 @@ showOwn(() => {
 function Send({ environment }) {
   const upload = useUpload("send", reserve, { find: async (uid) => (await own("GET", `${transfer}/transfers/${uid}`)).body });
   const [values, setValues] = useState(() => ({
-    mode: "people", recipients: [], subject: "", message: "", ...usualTerms(environment),
+    mode: "people", recipients: /** @type {import("./recipients.js").Recipient[]} */ ([]), subject: "", message: "",
+    ...usualTerms(environment),
   }));
   useEffect(() => {
     if (upload.phase !== "looking" && upload.form.mode) setValues((now) => ({ ...now, ...upload.form }));
   }, [upload.phase]);
+
+  const reply = useReply((email) => {
+    const recipients = [{ email, destinationType: "to" }];
+    setValues((now) => ({ ...now, recipients }));
+    upload.write({ recipients });
+  }, upload.phase === "ready" && !upload.form.mode && !upload.receipt);
 
   /** Creates the reservation with the first file. What else is entered is sent with the delivery. */
   async function reserve() {
@@ -55,6 +62,7 @@ function Send({ environment }) {
   return html`<${Form} class="sheet details" onSend=${delivery.wish}>
     <h1>${T("Send files")}</h1>
     <${UploadNotices} upload=${upload} />
+    <${Problem} error=${reply.error} />
     ${begun && html`<${FileList} upload=${files} onClear=${upload.discard} />`}
     <${Chooser} plain small=${begun} busy=${upload.phase === "opening"} disabled=${upload.phase === "looking"}
       onFiles=${upload.add} />
@@ -64,6 +72,20 @@ function Send({ environment }) {
       disabled=${!begun || !known || files?.over} hint=${!known ? T("Enter who the files are for.")
         : !begun ? T("Choose at least one file.") : ""} />
   <//>`;
+}
+
+/**
+ * Finds the sender of the transfer that the page was opened to reply to, if the address was checked.
+ * @param {(email: string) => void} onSender @param {boolean} ready whether the form is new
+ */
+function useReply(onSender, ready) {
+  const [key] = useState(() => new URLSearchParams(location.search).get("reply"));
+  const find = useAction(async () => {
+    const { sender } = (await call("GET", `${transfer}/public/transfers/${encodeURIComponent(key ?? "")}`)).body;
+    if (sender.verified && sender.email) onSender(sender.email);
+  });
+  useEffect(() => { if (key && ready) find.run(); }, [ready]);
+  return find;
 }
 
 /** The form: recipients and subject; folded the message, lifetime, priority and protection. */

@@ -5,7 +5,7 @@ import { Avatar, Button, Field, Form, Icon, Lines, Notice, Problem, StepHeading,
 import { Empty } from "./drawings.js";
 import { F, T, exactly, left } from "./i18n.js";
 import { Failure, asAnybody, call, transfer } from "./api.js";
-import { signedIn } from "./session.js";
+import { person, signedIn } from "./session.js";
 import { readOpening, removeOpening, writeOpening } from "./store.js";
 import { Password } from "./signin.js";
 import { Answers } from "./answers.js";
@@ -153,8 +153,20 @@ function Opened({ value, token, onExpired, onGone }) {
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
     ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes}
       download=${download} read=${readPublic(key, token)} />`}
+    <${Reply} sender=${value.sender} />
     <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
       ${value.type === "mailbox" && html` <a href="/inbox">
         ${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
   </article>`;
+}
+
+/**
+ * Sends files back to a sender whose address was checked. The link names this transfer, not the address: so nobody can make one that leads
+ * to somebody else.
+ * @param {{sender: TransferAPI["Sender"]}} props
+ */
+function Reply({ sender }) {
+  if (!sender.verified || !sender.email || sender.email === person()?.email) return null;
+  return html`<p><a class="button" href=${`/send?${new URLSearchParams({ reply: key })}`}><${Icon}
+    name="upload" />${T("Reply with files")}</a></p>`;
 }
