@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
 )
 
@@ -86,12 +87,27 @@ func (r *run) storage(ctx context.Context) []Finding {
 		return append(all, found("storage.read-only", Error, "Give it to the user of the server, and mount it writable.",
 			"Files cannot be stored: %s.", short(err))...)
 	}
+	if lost := r.lost(); lost != nil {
+		return append(all, lost...)
+	}
 	if wait > slowSync || speed < slowWrite {
 		return append(all, found("storage.slow", Warning, "Use a faster disk: each upload waits for it.",
 			"The disk of files is slow: %s a second, and %s for a small write to be durable.", size(speed), inWords(wait))...)
 	}
 	return append(all, fine("storage", "Files are stored in %s with %s a second; a small write is durable after %s.", r.StorageDir,
 		size(speed), inWords(wait))...)
+}
+
+// lost looks for the directories in which files are.
+func (r *run) lost() []Finding {
+	for _, name := range disk.Directories() {
+		dir := filepath.Join(r.StorageDir, name)
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return found("storage.lost", Error, "Mount its file system, or bring back a backup. The first start makes the directory.",
+				"There is no directory %s, so files are neither stored nor read.", dir)
+		}
+	}
+	return nil
 }
 
 // write measures the disk of files: bytes a second, and the median time until a small write is durable.

@@ -59,10 +59,13 @@ func New(dir string, fsys FS) (*Store, error) {
 	return s, nil
 }
 
+// Directories returns the names of the directories in a store.
+func Directories() []string { return []string{uploadsDir, objectsDir} }
+
 // Missing reports whether dir holds no store: neither of its directories exists. An empty mount point of an unmounted file
 // system looks the same, and New would create a new store in it.
 func Missing(dir string, fsys FS) (bool, error) {
-	for _, name := range []string{uploadsDir, objectsDir} {
+	for _, name := range Directories() {
 		_, err := fsys.Stat(filepath.Join(dir, name))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return false, err

@@ -46,6 +46,9 @@ func (s *Service) database(ctx context.Context) operator.Database {
 	begun := time.Now()
 	err := pool.Ping(ctx)
 	d.Latency = time.Since(begun)
+	if err == nil {
+		err = s.options.Writable(ctx)
+	}
 	switch {
 	case err != nil:
 		d.State = operator.Failed

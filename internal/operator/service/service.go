@@ -42,6 +42,7 @@ type Options struct {
 	Settings       []operator.Setting
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter
+	Writable       func(ctx context.Context) error                       // why the database cannot be written
 	Audit          func(ctx context.Context) (operator.Audit, error)     // the stream of the audit
 	Doctor         func(ctx context.Context) ([]operator.Finding, error) // runs the checks of consign doctor
 	Counters       func() operator.Counters
