@@ -91,7 +91,7 @@ func commands() []command {
 				"delete PERSON",
 			}, person},
 		{"admin", "list and change the operators, who may use the console at /admin" + personHelp,
-			[]string{"add PERSON", "remove PERSON", "list"}, adminCommand},
+			[]string{"add PERSON [operator|auditor|helpdesk]", "remove PERSON", "list"}, adminCommand},
 		{"org", "create, show and change organizations, their plans and members" + orgHelp + personHelp, []string{
 			"create [--locale LOCALE] [--time-zone ZONE] NAME", "show ORG", "set ORG name=value…", "limits ORG name=value…",
 			"subscribe --domain skp|spaces [--product PRODUCT] [--name NAME] [--status STATUS] [--expires TIME] ORG", "host ORG HOSTNAME",

@@ -267,6 +267,11 @@ func TestPersonAndMailbox(t *testing.T) {
 	refused("no such person", "admin", "add", "nobody@example.com")
 	do("admin", "add", "ann@example.com")
 	do("admin", "add", "ann@example.com") // changes nothing
+	refused("unknown role", "admin", "add", "ann@example.com", "king")
+	do("admin", "add", "ann@example.com", "auditor")
+	if out := do("admin", "list"); !strings.Contains(out, " auditor ") {
+		t.Errorf("the role is not in the list: %s", out)
+	}
 	if out := do("admin", "list"); strings.Count(out, "\n") != 2 || !strings.Contains(out, "ann@example.com") ||
 		!strings.Contains(out, "the console refuses") {
 		t.Errorf("operators:\n%s", out)
@@ -288,9 +293,9 @@ func TestPersonAndMailbox(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Target.Email != "ann@example.com" || e.Details == nil {
 			t.Errorf("a line of the audit: %v: %s", err, line)
 		}
-		actions = append(actions, e.Action)
+		actions = append(actions, strings.TrimSpace(e.Action+" "+e.Details["role"]))
 	}
-	if !slices.Equal(actions, []string{"operator.remove", "operator.add"}) {
+	if !slices.Equal(actions, []string{"operator.remove", "operator.add auditor", "operator.add operator"}) {
 		t.Errorf("the audit of operators has %q", actions)
 	}
 

@@ -49,6 +49,11 @@ var (
 	}
 )
 
+// helpDesk are the routes of the console that the help desk may call, too. Auditors may read, and prove who they are.
+var helpDesk = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "GET /admin/v1/people",
+	"GET /admin/v1/people/{person}", "POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/reset-factors",
+	"GET /admin/v1/mails", "POST /admin/v1/mails/{uid}/retry"}
+
 // authorization is the table of who may call which route. It repeats the route tables on purpose: opening a route
 // takes two edits. Each rule begins with the callers that pass; callers defines their names.
 var authorization = map[string][]string{
@@ -255,7 +260,7 @@ func callers(t *testing.T, s *testkit.Server) []caller {
 // that.
 var refusals = []int{token.ErrMissing.Code, token.ErrInvalid.Code, token.ErrKind.Code, token.ErrUnverified.Code,
 	token.ErrFactorRequired.Code, token.ErrCrossOrigin.Code,
-	token.ErrNotOperator.Code, token.ErrOperatorFactor.Code, token.ErrOperatorSession.Code}
+	token.ErrNotOperator.Code, token.ErrOperatorFactor.Code, token.ErrOperatorSession.Code, token.ErrOperatorRole.Code}
 
 // present makes one call as one caller.
 func present(t *testing.T, s *testkit.Server, r httpapi.MountedRoute, path string, c caller) *testkit.Response {
@@ -349,6 +354,15 @@ func TestOperatorAuthorization(t *testing.T) {
 	if err := s.App.Identity.RemoveOperator(t.Context(), testkit.Command, "fred@example.com"); err != nil {
 		t.Fatal(err)
 	}
+	role := func(email string, r token.OperatorRole) string {
+		p, _ := s.SignUpOperator(email)
+		if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, email, r); err != nil {
+			t.Fatal(err)
+		}
+		return p.Access
+	}
+	auditor, desk := role("aud@example.com", token.RoleAuditor), role("hal@example.com", token.RoleHelpDesk)
+	refusedRole := map[bool]int{false: token.ErrOperatorRole.Code}
 	single := mintAccess(t, s, "olga@example.com", func(c *token.Claims) { c.AuthLevel = 1 })
 	old := mintAccess(t, s, "olga@example.com", func(c *token.Claims) { c.AuthTime = s.Clock.Now().Add(-s.Config.YoungSession - time.Minute) })
 	for _, r := range s.App.API.Routes() {
@@ -373,6 +387,8 @@ func TestOperatorAuthorization(t *testing.T) {
 			{"an operator's ID token", operator.ID, token.ErrKind.Code},
 			{"an operator with an old session", old, map[bool]int{true: token.ErrOperatorSession.Code}[changes]},
 			{"an operator", operator.Access, 0},
+			{"an auditor", auditor, refusedRole[r.Method == http.MethodGet || name == "POST /admin/v1/session"]},
+			{"the help desk", desk, refusedRole[slices.Contains(helpDesk, name)]},
 		} {
 			got := code(present(t, s, r, path, caller{name: c.who, token: c.raw}))
 			if refused := slices.Contains(append([]int{token.ErrNoScope.Code}, refusals...), got); refused != (c.want != 0) || refused &&

@@ -58,7 +58,7 @@ func TestConsolePlaces(t *testing.T) {
 func TestConsoleListener(t *testing.T) {
 	t.Parallel()
 	s := testkit.New(t, loopback(), testkit.Env("CONSIGN_REQUIRE_HTTPS", "on"), testkit.Env("CONSIGN_ADMIN_CONSOLE", "listener"))
-	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "nobody@example.com"); err == nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "nobody@example.com", token.RoleOperator); err == nil {
 		t.Error("an operator without an account")
 	}
 	addPerson(t, s, "olga@example.com", "")

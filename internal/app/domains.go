@@ -299,7 +299,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})
 	a.verifier.AcceptAPITokens(a.Identity)
-	a.verifier.AcceptOperators(a.Identity.IsOperator, c.YoungSession)
+	a.verifier.AcceptOperators(a.Identity.OperatorRole, c.YoungSession)
 	a.verifier.AcceptSessionCookie(identityhandler.SessionCookie(c.PublicURL))
 	identityAPI := identityhandler.New(identityhandler.Options{
 		Service: a.Identity, Keys: a.Keys, Verify: a.verifier.Verify, Buckets: httpapi.NewBuckets(limiter), Hosts: a.hosts,

@@ -45,7 +45,7 @@ func aim(t *testing.T, s *testkit.Server, n int) world {
 	transfer := done.Post(finished+"/confirm", nil).Want(http.StatusOK)
 	sam, reservation := reserve(at, "dr-ann", 10)
 	profile := ann.Get(s.Identity + "/profile").Want(http.StatusOK)
-	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, email); err != nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, email, token.RoleOperator); err != nil {
 		t.Fatal(err)
 	}
 	w := world{ann: ann, sam: sam, operator: mintAccess(t, s, email, func(*token.Claims) {}), values: map[string]string{

@@ -89,7 +89,7 @@ func TestWhoSeesPeople(t *testing.T) {
 	at := peopleOf(t, s, "org.test")
 	bob := own.bob.Get(s.Identity + "/profile").Want(http.StatusOK).String("uid")
 	end := strings.TrimSuffix(at, "/people") + "/members/" + bob + "/end-sessions"
-	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "bob@example.com"); err != nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "bob@example.com", token.RoleOperator); err != nil {
 		t.Fatal(err)
 	}
 	program := func(scope string) *testkit.Person {

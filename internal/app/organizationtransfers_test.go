@@ -126,7 +126,7 @@ func TestWhoSeesOrganizationLists(t *testing.T) {
 	s := testkit.New(t)
 	own, other := addFirm(t, s, "org.test", ""), addFirm(t, s, "other.test", "o")
 	uid := own.receive("bob")
-	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "bob@example.com"); err != nil {
+	if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, "bob@example.com", token.RoleOperator); err != nil {
 		t.Fatal(err)
 	}
 	operator := mintAccess(t, s, "bob@example.com", func(*token.Claims) {})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // The roles of the specification's role enumeration.
@@ -104,6 +105,7 @@ type Operator struct {
 	Person    id.Person
 	Name      string
 	Address   string
+	Role      token.OperatorRole
 	AddedAt   time.Time
 	HasFactor bool // the person has a second factor; without one the console refuses
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/consign-dev/consign/internal/identity/credential"
 	"github.com/consign-dev/consign/internal/identity/postgres"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/token"
 )
 
 // SignUpOperator makes a person who operates the installation, with TOTP as second factor and a session that began with it. code
@@ -19,7 +20,7 @@ import (
 func (s *Server) SignUpOperator(email string) (p *Person, code func() string) {
 	s.T.Helper()
 	p = s.SignUp(email)
-	if err := s.App.Identity.AddOperator(s.T.Context(), Command, email); err != nil {
+	if err := s.App.Identity.AddOperator(s.T.Context(), Command, email, token.RoleOperator); err != nil {
 		s.T.Fatal(err)
 	}
 	code = p.withTOTP()

@@ -48,6 +48,8 @@ const (
 	everyScope
 	ignoreUnusable
 	outage
+	auditor
+	helpDesk
 
 	anyKind = NeedID | NeedMFA | NeedAccess | NeedPickup | NeedPreflight | NeedReservation | NeedDownload | NeedUID
 )
@@ -94,6 +96,25 @@ func (a Auth) WithoutFactor() Auth { return a | withoutFactor }
 // Operator demands that the caller is an operator of the installation who signed in with a second factor (contract 9.1). Such a route
 // exists only where the console does.
 func (a Auth) Operator() Auth { return a | operator }
+
+// Auditor also admits those who only read in the console.
+func (a Auth) Auditor() Auth { return a | auditor }
+
+// HelpDesk also admits those who help people to sign in.
+func (a Auth) HelpDesk() Auth { return a | helpDesk }
+
+// Admits reports whether a role of the console may call a route of operators.
+func (a Auth) Admits(r OperatorRole) bool {
+	switch r {
+	case RoleOperator:
+		return true
+	case RoleAuditor:
+		return a&auditor != 0
+	case RoleHelpDesk:
+		return a&helpDesk != 0
+	}
+	return false
+}
 
 // Young also demands that an operator has signed in, or proved that again, within CONSIGN_YOUNG_SESSION.
 func (a Auth) Young() Auth { return a | young }
@@ -147,8 +168,8 @@ func (a Auth) String() string {
 		bit  Auth
 		name string
 	}{{optional, "optional"}, {ignoreOthers, "other tokens ignored"}, {cookie, "cookie"}, {unverified, "unverified"}, {verified, "verified"},
-		{withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"}, {young, "young"},
-		{ignoreUnusable, "unusable tokens ignored"}} {
+		{withoutFactor, "without factor"}, {sessionCookie, "session cookie"}, {operator, "operator"},
+		{auditor, "auditor"}, {helpDesk, "help desk"}, {young, "young"}, {ignoreUnusable, "unusable tokens ignored"}} {
 		if a&m.bit != 0 {
 			text += ", " + m.name
 		}

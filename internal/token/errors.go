@@ -40,6 +40,8 @@ var (
 	ErrFactorMissing = fault.New(403912, "send authFactor: {type, key}, or log in again with your second factor")
 	// ErrFactorWrong: authFactor is wrong or was used, in the transfer API (403045 in the identity API).
 	ErrFactorWrong = fault.New(403913, "authFactor: the code or the signature is wrong or was used")
+	// ErrOperatorRole: the role of the operator does not admit the call.
+	ErrOperatorRole = fault.New(403914, "your role in the console does not include this; consign admin add PERSON operator gives all of it")
 	// ErrUnknownKey: the kid to revoke is not in the key ring.
 	ErrUnknownKey = fault.New(404901, "kid: there is no such signing key")
 )

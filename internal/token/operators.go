@@ -1,3 +1,5 @@
+// Who may call the routes of operators: the roles of the console, and how recent the login must be.
+
 package token
 
 import (
@@ -11,13 +13,26 @@ import (
 // operatorLevel is the authLevel of a session with two factors.
 const operatorLevel = 2
 
-// operators decides who may call the routes of operators. Its zero value lets nobody pass. The cache lives 500 ms, so a person who is
-// no longer an operator is refused within a second on every replica.
+// OperatorRole is what somebody may do in the console (contract 9.1). The zero value is nobody's.
+type OperatorRole string
+
+// The roles of the console, as the database, the command line and the API spell them.
+const (
+	RoleOperator OperatorRole = "operator" // reads and changes all
+	RoleAuditor  OperatorRole = "auditor"  // reads all, changes nothing
+	RoleHelpDesk OperatorRole = "helpdesk" // sees people and the mail queue, and helps them to sign in
+)
+
+// OperatorRoles lists the roles.
+func OperatorRoles() []OperatorRole { return []OperatorRole{RoleOperator, RoleAuditor, RoleHelpDesk} }
+
+// operators decides who may call the routes of operators. Its zero value lets nobody pass. The cache lives 500 ms, so a person who has
+// lost the role is refused within a second on every replica.
 type operators struct {
-	is    func(ctx context.Context, p id.Person) (bool, error) // nil: nobody is
+	role  func(ctx context.Context, p id.Person) (OperatorRole, error) // nil: nobody has one
 	young time.Duration
-	known *microcache.Cache[id.Person, bool]
-	last  *microcache.Cache[id.Person, bool] // for an outage of the database: those who were operators when it answered last
+	known *microcache.Cache[id.Person, OperatorRole]
+	last  *microcache.Cache[id.Person, OperatorRole] // for an outage of the database: the roles when it answered last
 }
 
 // Bounds of what is known in an outage.
@@ -31,34 +46,36 @@ type outageKey struct{}
 // inOutage reports whether the route of ctx is served while the database does not answer.
 func inOutage(ctx context.Context) bool { return ctx.Value(outageKey{}) != nil }
 
-// AcceptOperators makes the routes of operators accept the access tokens of persons for whom is returns true. A change needs a login
-// that is at most young ago. Call it before the first request.
-func (v *Verifier) AcceptOperators(is func(ctx context.Context, p id.Person) (bool, error), young time.Duration) {
-	v.operators = operators{is: is, young: young, known: microcache.New[id.Person, bool](nil),
-		last: microcache.NewSized[id.Person, bool](lastTime, lastSize, v.now)}
+// AcceptOperators makes the routes of operators accept the access tokens of persons for whom role returns one that they admit. A change
+// needs a login that is at most young ago. Call it before the first request.
+func (v *Verifier) AcceptOperators(role func(ctx context.Context, p id.Person) (OperatorRole, error), young time.Duration) {
+	v.operators = operators{role: role, young: young, known: microcache.New[id.Person, OperatorRole](nil),
+		last: microcache.NewSized[id.Person, OperatorRole](lastTime, lastSize, v.now)}
 }
 
 // permit applies the rule a to an access token.
-// Errors: ErrNotOperator, ErrOperatorFactor, ErrOperatorSession, those of is.
+// Errors: ErrNotOperator, ErrOperatorFactor, ErrOperatorRole, ErrOperatorSession, those of role.
 func (o operators) permit(ctx context.Context, c Caller, a Auth, now time.Time) error {
-	if o.is == nil {
+	if o.role == nil {
 		return ErrNotOperator
 	}
-	yes, err := o.known.Get(c.Person, func() (bool, error) { return o.is(ctx, c.Person) })
+	role, err := o.known.Get(c.Person, func() (OperatorRole, error) { return o.role(ctx, c.Person) })
 	last, stamp, recent := o.last.Lookup(c.Person)
 	switch {
-	case err == nil && (!recent || last != yes):
-		o.last.Store(c.Person, yes, stamp)
+	case err == nil && (!recent || last != role):
+		o.last.Store(c.Person, role, stamp)
 	case err != nil && a&outage != 0 && recent:
-		yes, err = last, nil
+		role, err = last, nil
 	}
 	switch {
 	case err != nil:
 		return err
-	case !yes:
+	case role == "":
 		return ErrNotOperator
 	case c.AuthLevel < operatorLevel:
 		return ErrOperatorFactor
+	case !a.Admits(role):
+		return ErrOperatorRole
 	case a&young != 0 && now.Sub(c.AuthTime) > o.young:
 		return ErrOperatorSession
 	}

@@ -7,7 +7,7 @@ import { judge } from "./looks.mjs";
 const identity = "/id/v3";
 
 /** Creates an operator with TOTP whose session began with it. */
-export async function operator(name) {
+export async function operator(name, role = "operator") {
   const who = await person(name);
   const token = await access(who);
   const made = (await api("POST", `${identity}/profile/authenticators`, { token, json: { type: "totp" } })).body;
@@ -17,7 +17,7 @@ export async function operator(name) {
     { json: { email: who.email, type: "bcrypt", key: who.password } })).body;
   const second = { email: who.email, type: "totp", key: totp(made.key) };
   settle(who, (await api("POST", `${identity}/auth/login`, { token: mfa, json: second })).body);
-  consign("admin", "add", who.email);
+  consign("admin", "add", who.email, role);
   return { ...who, code: () => totp(made.key, Date.now() + 30_000) };
 }
 
@@ -45,6 +45,23 @@ export async function consoleTests() {
     equal(await p.locator(".part").count(), 7, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
+  });
+
+  await test("console: the help desk sees people and mails, and an auditor has no buttons", async () => {
+    const hal = await signedIn(await operator("Hal", "helpdesk")), sam = await person("Sam");
+    const p = await page(hal, "/admin");
+    await p.getByRole("heading", { name: "Database" }).waitFor();
+    const links = p.getByRole("navigation", { name: "Console" }).getByRole("link");
+    equal(await links.allTextContents(), ["Overview", "People", "Mail queue"], "pages");
+    equal(await p.getByRole("button", { name: "Run the checks" }).count(), 0, "buttons of the checks");
+    const people = await page(hal, `/admin/people?search=${encodeURIComponent(sam.email)}`);
+    await people.getByRole("table").getByRole("link").or(people.getByRole("table").getByRole("button")).first().press("Enter");
+    await people.getByRole("button", { name: "Reset second factors" }).waitFor();
+    equal(await people.getByRole("button", { name: "Suspend" }).count(), 0, "buttons that suspend");
+    await (await page(hal, "/admin/keys")).getByText("Your role does not include this page.").waitFor();
+    const auditor = await page(await signedIn(await operator("Aud", "auditor")), "/admin/keys");
+    await auditor.getByRole("heading", { name: "Keys that sign receipts" }).waitFor();
+    equal(await auditor.getByRole("button", { name: /Revoke|Replace|Publish/ }).count(), 0, "buttons of the keys");
   });
 
   await test("console: charts have gaps where no server ran, and tables", async () => {

@@ -11,16 +11,16 @@ import (
 
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
 func (h *Handler) OperatorRoutes() []httpapi.Route {
-	reads := token.NeedAccess.Operator()
-	changes := reads.Young()
+	reads, changes := token.NeedAccess.Operator().Auditor(), token.NeedAccess.Operator().Young()
+	everybody := reads.HelpDesk()
 	return slices.Concat(h.operatorOrganizationRoutes(reads, changes), []httpapi.Route{
-		{Method: "GET", Pattern: "/session", Auth: reads, Handler: h.getOperatorSession},
-		{Method: "POST", Pattern: "/session", Auth: reads, Handler: h.createOperatorSession},
-		{Method: "GET", Pattern: "/people", Auth: reads, Handler: h.listPeople},
+		{Method: "GET", Pattern: "/session", Auth: everybody, Handler: h.getOperatorSession},
+		{Method: "POST", Pattern: "/session", Auth: everybody, Handler: h.createOperatorSession},
+		{Method: "GET", Pattern: "/people", Auth: everybody, Handler: h.listPeople},
 		{Method: "POST", Pattern: "/people", Auth: changes, Handler: h.createPerson},
-		{Method: "GET", Pattern: "/people/{person}", Auth: reads, Handler: h.getPerson},
-		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes, Handler: h.changePerson(h.service.EndPersonSessions)},
-		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes, Handler: h.changePerson(h.service.ResetFactors)},
+		{Method: "GET", Pattern: "/people/{person}", Auth: everybody, Handler: h.getPerson},
+		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes.HelpDesk(), Handler: h.changePerson(h.service.EndPersonSessions)},
+		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes.HelpDesk(), Handler: h.changePerson(h.service.ResetFactors)},
 		{Method: "POST", Pattern: "/people/{person}/suspend", Auth: changes, Handler: h.changePerson(h.service.SuspendPerson)},
 		{Method: "POST", Pattern: "/people/{person}/reactivate", Auth: changes, Handler: h.changePerson(h.service.ReactivatePerson)},
 		{Method: "POST", Pattern: "/people/{person}/verify", Auth: changes, Handler: h.changePerson(h.service.VerifyPerson)},
@@ -31,15 +31,20 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 }
 
 type operatorSessionResponse struct {
-	UID          string       `json:"uid"`
-	Email        string       `json:"email"`
-	ChangesUntil httpapi.Time `json:"changesUntil"`
+	UID          string             `json:"uid"`
+	Email        string             `json:"email"`
+	Role         token.OperatorRole `json:"role"`
+	ChangesUntil httpapi.Time       `json:"changesUntil"`
 }
 
 // getOperatorSession says who the operator is.
 func (h *Handler) getOperatorSession(w http.ResponseWriter, r *http.Request) error {
 	c := caller(r)
-	return httpapi.JSON(w, http.StatusOK, operatorSessionResponse{c.Person.String(), c.Email, httpapi.Time(h.service.ChangesUntil(c))})
+	role, err := h.service.OperatorRole(r.Context(), c.Person)
+	if err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, operatorSessionResponse{c.Person.String(), c.Email, role, httpapi.Time(h.service.ChangesUntil(c))})
 }
 
 // createOperatorSession answers with a token for changes.

@@ -294,7 +294,8 @@ func (s *Service) ReportPerson(ctx context.Context, p id.Person) (r PersonReport
 	if r.Authenticators, err = s.store.Authenticators(ctx, p); err != nil {
 		return r, err
 	}
-	if r.Operator, err = s.store.IsOperator(ctx, p); err != nil {
+	role, err := s.store.OperatorRole(ctx, p)
+	if r.Operator = role != ""; err != nil {
 		return r, err
 	}
 	r.UploadVolume, err = s.store.UploadVolume(ctx, p)

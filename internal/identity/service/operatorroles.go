@@ -12,29 +12,30 @@ import (
 	"github.com/consign-dev/consign/internal/token"
 )
 
-// IsOperator reports whether a person is an operator of the installation (contract 9.1).
-func (s *Service) IsOperator(ctx context.Context, p id.Person) (bool, error) {
-	return s.store.IsOperator(ctx, p)
+// OperatorRole returns what a person may do in the console (contract 9.1), empty for most.
+func (s *Service) OperatorRole(ctx context.Context, p id.Person) (token.OperatorRole, error) {
+	return s.store.OperatorRole(ctx, p)
 }
 
-// AddOperator makes a person an operator of the installation.
+// AddOperator gives a person a role in the console, instead of the one that the person has.
 // Errors: identity.ErrPersonNotFound.
-func (s *Service) AddOperator(ctx context.Context, by audit.Actor, reference string) error {
-	return s.changeOperator(ctx, by, reference, "operator.add", func(tx *postgres.Store, p id.Person) (bool, error) {
-		return tx.AddOperator(ctx, p, s.now())
+func (s *Service) AddOperator(ctx context.Context, by audit.Actor, reference string, role token.OperatorRole) error {
+	details := map[string]string{"role": string(role)}
+	return s.changeOperator(ctx, by, reference, "operator.add", details, func(tx *postgres.Store, p id.Person) (bool, error) {
+		return tx.AddOperator(ctx, p, role, s.now())
 	})
 }
 
 // RemoveOperator ends the role of an operator. The next calls of the person are refused within a second.
 // Errors: identity.ErrPersonNotFound.
 func (s *Service) RemoveOperator(ctx context.Context, by audit.Actor, reference string) error {
-	return s.changeOperator(ctx, by, reference, "operator.remove", func(tx *postgres.Store, p id.Person) (bool, error) {
+	return s.changeOperator(ctx, by, reference, "operator.remove", nil, func(tx *postgres.Store, p id.Person) (bool, error) {
 		return tx.RemoveOperator(ctx, p)
 	})
 }
 
 // changeOperator runs change, and records it if it changed something.
-func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference, action string,
+func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference, action string, details map[string]string,
 	change func(*postgres.Store, id.Person) (bool, error)) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Service) changeOperator(ctx context.Context, by audit.Actor, reference,
 		if err != nil || !changed {
 			return err
 		}
-		return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: p.String(), Target: p})
+		return s.record(ctx, tx, audit.Entry{Actor: by, Action: action, Object: p.String(), Target: p, Details: details})
 	})
 }
 

@@ -23,19 +23,18 @@ type Handler struct{ service *service.Service }
 // New returns a Handler.
 func New(s *service.Service) *Handler { return &Handler{s} }
 
-// Routes returns the route table, with patterns relative to httpapi.OperatorBase. Every route is for operators; those that change
-// something also need a young login.
+// Routes returns the route table, with patterns relative to httpapi.OperatorBase. Every route is for operators, and those that
+// read for auditors; those that change something also need a young login. The help desk sees the mail queue.
 func (h *Handler) Routes() []httpapi.Route {
-	reads := token.NeedAccess.Operator()
-	changes := reads.Young()
+	reads, changes := token.NeedAccess.Operator().Auditor(), token.NeedAccess.Operator().Young()
 	return []httpapi.Route{
-		{Method: "GET", Pattern: "/overview", Auth: reads.Outage(), Handler: h.getOverview},
+		{Method: "GET", Pattern: "/overview", Auth: reads.HelpDesk().Outage(), Handler: h.getOverview},
 		{Method: "GET", Pattern: "/samples", Auth: reads, Handler: h.getSamples},
-		{Method: "POST", Pattern: "/doctor", Auth: reads, Bucket: examinations, Handler: h.examine},
-		{Method: "GET", Pattern: "/mails", Auth: reads, Handler: h.listMails},
+		{Method: "POST", Pattern: "/doctor", Auth: token.NeedAccess.Operator(), Bucket: examinations, Handler: h.examine},
+		{Method: "GET", Pattern: "/mails", Auth: reads.HelpDesk(), Handler: h.listMails},
 		{Method: "POST", Pattern: "/mails/retry", Auth: changes, Handler: h.retryMails},
 		{Method: "POST", Pattern: "/mails/test", Auth: changes, Bucket: testMails, Handler: h.sendTestMail},
-		{Method: "POST", Pattern: "/mails/{uid}/retry", Auth: changes, Handler: h.retryMail},
+		{Method: "POST", Pattern: "/mails/{uid}/retry", Auth: changes.HelpDesk(), Handler: h.retryMail},
 		{Method: "GET", Pattern: "/jobs", Auth: reads, Handler: h.listJobs},
 		{Method: "POST", Pattern: "/jobs/{id}/retry", Auth: changes, Handler: h.retryJob},
 		{Method: "POST", Pattern: "/jobs/{id}/cancel", Auth: changes, Handler: h.cancelJob},

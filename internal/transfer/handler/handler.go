@@ -230,8 +230,7 @@ func (h *Handler) OperatorRoutes() []httpapi.Route {
 
 // operators returns who may read in the console, and who may change.
 func operators() (reads, changes token.Auth) {
-	reads = token.NeedAccess.Operator()
-	return reads, reads.Young()
+	return token.NeedAccess.Operator().Auditor(), token.NeedAccess.Operator().Young()
 }
 
 // orNull returns nil for the empty string: the member is null while it is unset.

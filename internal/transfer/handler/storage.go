@@ -8,7 +8,6 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
-	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
@@ -27,8 +26,7 @@ func NewStorage(c *content.Service, encrypted bool) *Storage { return &Storage{c
 
 // Routes returns the routes, relative to httpapi.OperatorBase.
 func (h *Storage) Routes() []httpapi.Route {
-	reads := token.NeedAccess.Operator()
-	changes := reads.Young()
+	reads, changes := operators()
 	return []httpapi.Route{
 		{Method: "GET", Pattern: "/storage", Auth: reads, Handler: h.get},
 		{Method: "POST", Pattern: "/storage/checks", Auth: changes, Handler: h.start},

@@ -13,7 +13,7 @@ import "../shell.js";
 /** Base path of the operators' API. */
 const admin = "/admin/v1";
 
-/** Pages as [name in the path, label], in the order of the navigation. @type {() => [string, string][]} */
+/** Pages as [name in the path, label], in the order of the navigation. The help desk has three. @type {() => [string, string][]} */
 const pages = () => [
   ["", T("Overview")],
   ["charts", T("Charts")],
@@ -28,6 +28,14 @@ const pages = () => [
   ["settings", T("Settings")],
   ["audit", T("Audit")],
 ];
+
+const helpDeskPages = ["", "people", "mails"];
+
+/** The role of the operator: buttons that it refuses are not shown. */
+let role = "operator";
+
+/** Whether the role may make a change. @param {boolean} [helpDesk] the help desk may, too */
+export const mayChange = (helpDesk) => role === "operator" || role === "helpdesk" && helpDesk === true;
 
 /** An access token whose login counts as recent, in memory only. */
 let renewed = { token: "", until: 0 };
@@ -115,9 +123,12 @@ export function showConsole(name, Page) {
     const outage = error?.status === 503 && name === ""; // the overview is served without the database
     if (error && !outage) return html`<h1>${title}</h1><${Refused} error=${error} />`;
     if (!value && !outage) return html`<${Waiting} />`;
-    return html`<nav class="parts" aria-label=${T("Console")}>${pages().map(link)}</nav>
+    role = value?.role ?? role;
+    const shown = pages().filter(([path]) => role !== "helpdesk" || helpDeskPages.includes(path));
+    const mine = shown.some(([path]) => path === name);
+    return html`<nav class="parts" aria-label=${T("Console")}>${shown.map(link)}</nav>
       <h1>${title}</h1>
-      <${Page} operator=${value} />`;
+      ${mine ? html`<${Page} operator=${value} />` : html`<${Notice} kind="bad">${T("Your role does not include this page.")}<//>`}`;
   });
 }
 

@@ -1,10 +1,11 @@
 // /admin/jobs: background jobs, running and ending one.
 
-import { Ask, Button, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
+import { Ask, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
 import { F, T, when } from "../i18n.js";
 import { Choice, Listed, Nothing, Table } from "../lists.js";
 import { usePlace } from "../place.js";
 import { showConsole, useChange, useList } from "./console.js";
+import { Change } from "./reasons.js";
 
 /** Names of the states of a job. @type {() => Record<string, string>} */
 const states = () => ({
@@ -39,9 +40,9 @@ function Jobs({ list }) {
     <td>${when(j.finished ?? j.scheduled)}</td>
     <td class="said">${j.lastError ? html`<code>${j.lastError}</code>` : "–"}</td>
     <td><div class="row tight">
-      ${j.state !== "running" && html`<${Button} class="small" icon="retry" busy=${act.busy} onClick=${() => act.run(j.id, "retry")}>
+      ${j.state !== "running" && html`<${Change} class="small" icon="retry" busy=${act.busy} onClick=${() => act.run(j.id, "retry")}>
         ${T("Run now")}<//>`}
-      ${!ended(j) && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => ask(j.id)}>${T("End")}<//>`}
+      ${!ended(j) && html`<${Change} class="small" kind="danger" busy=${act.busy} onClick=${() => ask(j.id)}>${T("End")}<//>`}
     </div></td>
   </tr>`;
   return html`<${Problem} error=${list.error ?? act.error} />

@@ -1,9 +1,10 @@
 // /admin/keys: keys that sign tokens and receipts: replacing and revoking them.
 
-import { Ask, Button, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
+import { Ask, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
 import { F, T, when } from "../i18n.js";
 import { Table } from "../lists.js";
 import { ask, showConsole, useChange } from "./console.js";
+import { Change } from "./reasons.js";
 
 /** Names of the states of keys. @type {() => Record<string, string>} */
 const states = () => ({
@@ -32,10 +33,10 @@ showConsole("keys", () => {
         ${value.signing.map((k) => html`<tr key=${k.kid}><th scope="row"><code>${k.kid}</code><span class="hint block">
           ${k.purpose}</span></th>
           <td>${states()[k.state]}</td><td>${when(k.signsFrom)}</td><td>${when(k.signsUntil)}</td>
-          <td>${k.state !== "revoked" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => revoke(k.kid)}>
+          <td>${k.state !== "revoked" && html`<${Change} class="small" kind="danger" busy=${act.busy} onClick=${() => revoke(k.kid)}>
             ${T("Revoke")}<//>`}</td></tr>`)}
       <//>
-      <div><${Button} icon="retry" busy=${act.busy} onClick=${() => act.run("POST", "/keys/rotate")}>${T("Publish a new key")}<//></div>
+      <div><${Change} icon="retry" busy=${act.busy} onClick=${() => act.run("POST", "/keys/rotate")}>${T("Publish a new key")}<//></div>
     </section>
     <section class="card stack"><h2>${T("Keys that sign receipts")}</h2>
       <${Table} caption=${T("Keys that sign receipts")} head=${[T("Key"), T("State"), T("Created"), T("Signs until")]}>
@@ -43,10 +44,10 @@ showConsole("keys", () => {
           <td>${states()[k.state]}</td><td>${when(k.created)}</td><td>${k.signsUntil ? when(k.signsUntil) : "–"}</td></tr>`)}
       <//>
       <div class="row">
-        <${Button} icon="retry" busy=${act.busy} onClick=${() =>
+        <${Change} icon="retry" busy=${act.busy} onClick=${() =>
           question(T("Replace the key of the receipts? The old one signs beside the new one for 30 days. Tell witnesses the new key."),
             T("Replace"), "POST", "/keys/log/rotate")}>${T("Replace")}<//>
-        <${Button} kind="danger" busy=${act.busy} onClick=${() =>
+        <${Change} kind="danger" busy=${act.busy} onClick=${() =>
           question(T("Revoke the key of the receipts? It ends at once. Do this only when others may know it."), T("Revoke"), "POST",
             "/keys/log/revoke")}>${T("Revoke")}<//>
       </div>

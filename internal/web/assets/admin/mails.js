@@ -4,7 +4,8 @@ import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useActio
 import { N, T, locale, when } from "../i18n.js";
 import { Choice, Filters, Listed, Nothing, Table, periods, useSince } from "../lists.js";
 import { usePlace } from "../place.js";
-import { showConsole, useChange, useList } from "./console.js";
+import { mayChange, showConsole, useChange, useList } from "./console.js";
+import { Change } from "./reasons.js";
 
 /** Names of the states of a mail. @type {() => Record<string, string>} */
 const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given up"), cancelled: T("cancelled") });
@@ -27,7 +28,7 @@ showConsole("mails", () => {
       <${Mails} list=${list} />
       ${["", "queued", "failed"].includes(state) && html`<${RetryAll} query=${query} list=${list} />`}
     </section>
-    <${TestMail} />`;
+    ${mayChange() && html`<${TestMail} />`}`;
 });
 
 function Mails({ list }) {
@@ -43,7 +44,7 @@ function Mails({ list }) {
     <td>${states()[m.state]}<span class="hint block">${N("%d attempt", "%d attempts", m.attempts)}</span></td>
     <td>${when(m.created)}${m.nextAttempt && html`<span class="hint block">${T("next:")} ${when(m.nextAttempt)}</span>`}</td>
     <td class="said"><code>${m.lastAnswer || "–"}</code></td>
-    <td>${["queued", "failed"].includes(m.state) && html`<${Button} class="small" icon="retry" busy=${retry.busy}
+    <td>${["queued", "failed"].includes(m.state) && html`<${Change} helpDesk class="small" icon="retry" busy=${retry.busy}
       onClick=${() => retry.run(m.uid)}>${T("Send again")}<//>`}</td>
   </tr>`;
   return html`<${Problem} error=${list.error ?? retry.error} />
@@ -69,7 +70,7 @@ function RetryAll({ query, list }) {
   return html`<${Problem} error=${retry.error} />
     ${done && html`<${Notice} kind="good">${N("%d mail is sent again.", "%d mails are sent again.", done.due)}
       ${done.left > 0 && html` ${lost(done.left)}`}<//>`}
-    <div><${Button} icon="retry" busy=${retry.busy} onClick=${retry.run}>
+    <div><${Change} icon="retry" busy=${retry.busy} onClick=${retry.run}>
       ${T("Send all refused mails of this list again")}<//></div>${dialog}`;
 }
 

@@ -4,7 +4,7 @@ import { Notice, Problem, Waiting, html } from "../ui.js";
 import { F, N, T, bytes, count, duration, percent, when } from "../i18n.js";
 import { Table } from "../lists.js";
 import { Doctor } from "./doctor.js";
-import { State, ask, showConsole, useLive } from "./console.js";
+import { mayChange, State, ask, showConsole, useLive } from "./console.js";
 
 showConsole("", () => {
   const { value, error } = useLive(async () => (await ask("GET", "/overview")).body);
@@ -12,7 +12,7 @@ showConsole("", () => {
   return html`<${Problem} error=${error} />
     ${value.maintenance && html`<${Notice} kind="warn">${T("Maintenance mode is on: all requests are refused.")}<//>`}
     <${Parts} of=${value} />
-    <${Doctor} />
+    ${mayChange() && html`<${Doctor} />`}
     <${Traffic} of=${value} />
     <${Queues} of=${value.jobs} />
     <p class="hint">${F("Consign %1$s, running since %2$s. As of %3$s; this page reads again every 15 seconds.", value.version,

@@ -59,14 +59,14 @@ function Person({ uid }) {
           max="1000000000" step="any"
           defaultValue=${p.uploadVolumeBytes === null ? "" : p.uploadVolumeBytes / 1e9} /><//></div></section>
     <section class="card stack"><h2>${T("Actions")}</h2><div class="row">
-      <${Action} label=${T("End all sessions")} question=${F("End all sessions of %s and delete the API tokens?", who)}
+      <${Action} helpDesk label=${T("End all sessions")} question=${F("End all sessions of %s and delete the API tokens?", who)}
         path=${`${at}/end-sessions`} onDone=${reload} />
       ${p.suspendedAt ? html`<${Action} label=${T("Reactivate")} question=${F("End the suspension of %s?", who)}
         path=${`${at}/reactivate`} onDone=${reload} />`
         : html`<${Action} kind="danger" label=${T("Suspend")}
           question=${F("Suspend %s? Sessions, links and uploads end, API tokens are deleted. Nobody is told.", who)}
           path=${`${at}/suspend`} onDone=${reload} />`}
-      <${Action} label=${T("Reset second factors")}
+      <${Action} helpDesk label=${T("Reset second factors")}
         question=${F("Delete the second factors of %s? All sessions end, and a mail says so.", who)} path=${`${at}/reset-factors`}
           onDone=${reload} />
       ${primary && !primary.verified && html`<${Action} label=${T("Verify the address")}

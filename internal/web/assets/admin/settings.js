@@ -1,9 +1,10 @@
 // /admin/settings: maintenance mode, refused requests, and the settings with where each comes from.
 
-import { Ask, Button, Check, Field, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
+import { Ask, Check, Field, Problem, Waiting, announce, html, useAction, useLoaded, useState } from "../ui.js";
 import { F, T, count, when } from "../i18n.js";
 import { Nothing, Table } from "../lists.js";
 import { ask, showConsole, useChange } from "./console.js";
+import { Change } from "./reasons.js";
 
 showConsole("settings", () => {
   const { value, error, reload } = useLoaded(async () => {
@@ -38,7 +39,7 @@ function Maintenance({ on, from, until, onChange }) {
     ${off && html`<div class="pair"><${Field} label=${T("Begins")} optional hint=${T("Empty: now. People who are signed in see it before.")}
       ...${bind("from")} /><${Field} label=${T("Ends")} optional hint=${T("People are told. You end it.")} ...${bind("until")} /></div>`}
     <${Problem} error=${put.error} />
-    <div><${Button} kind=${off ? "danger" : "primary"} busy=${put.busy} onClick=${() => (off ? setAsked(true) : put.run(false))}>
+    <div><${Change} kind=${off ? "danger" : "primary"} busy=${put.busy} onClick=${() => (off ? setAsked(true) : put.run(false))}>
       ${on ? T("End maintenance") : planned ? T("Call it off") : begin}<//></div>
     ${asked && html`<${Ask} question=${T("Begin maintenance? Everybody gets an error page, and uploads stop. The console goes on, with its sign-in; consign maintenance off ends maintenance, too.")}
       yes=${begin} onYes=${() => put.run(true)} onClose=${() => setAsked(false)} />`}

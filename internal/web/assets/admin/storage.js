@@ -4,7 +4,7 @@ import { Ask, Button, Notice, Problem, Waiting, announce, html, useAction, useLo
 import { F, N, T, bytes, count, percent, when } from "../i18n.js";
 import { Nothing, Table } from "../lists.js";
 import { ask, showConsole, useChange, useLive } from "./console.js";
-import { Action } from "./reasons.js";
+import { Change, Action } from "./reasons.js";
 
 /** Names of the states of a check. @type {() => Record<string, string>} */
 const states = () => ({ running: T("running"), done: T("done"), cancelled: T("cancelled") });
@@ -82,12 +82,12 @@ function Checks({ of, onChange, onShow }) {
       ${c.sweepOff && html`<span class="hint block">${T("not accepted after a restore")}</span>`}</td>
     <td><div class="row tight">
       ${c.findings > 0 && html`<${Button} class="small" onClick=${() => onShow(c.uid)}>${T("Show problems")}<//>`}
-      ${c.state === "running" && html`<${Button} class="small" kind="danger" busy=${act.busy} onClick=${() => setAsked(c.uid)}>
+      ${c.state === "running" && html`<${Change} class="small" kind="danger" busy=${act.busy} onClick=${() => setAsked(c.uid)}>
         ${T("End")}<//>`}</div></td></tr>`;
   return html`<section class="card stack"><h2>${T("Checks of all files")}</h2>
     <p class="hint">${T("A check reads every file and compares it with its SHA-256, as consign fsck does. It takes long when there is much, and goes on when a server stops.")}</p>
     <${Problem} error=${act.error} />
-    <div><${Button} icon="retry" disabled=${Boolean(running && !running.scrub)} busy=${act.busy}
+    <div><${Change} icon="retry" disabled=${Boolean(running && !running.scrub)} busy=${act.busy}
       onClick=${() => act.run("/storage/checks", T("The check has begun."))}>${T("Check all files")}<//></div>
     ${of.length === 0 ? html`<${Nothing} sentence=${T("No check was started yet.")} />`
     : html`<${Table} caption=${T("Checks of all files")} head=${[T("Begun"), T("State"), T("Read"), T("Result"), T("Action")]}>
