@@ -101,11 +101,11 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRotationUnderLoad rotates keys that live a second on two replicas, each of which verifies the other's tokens.
+// TestRotationUnderLoad rotates keys that sign for 1.5 s on two replicas, each of which verifies the other's tokens.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	url := testURL(t)
-	policy := KeyPolicy{Lead: 500 * time.Millisecond, Lifetime: time.Second, LongestToken: testLifetimes.Longest()}
+	policy := KeyPolicy{Lead: time.Second, Lifetime: 1500 * time.Millisecond, LongestToken: testLifetimes.Longest()}
 	a := newReplica(t, url, replicaOptions{listenURL: url, policy: policy})
 	b := newReplica(t, url, replicaOptions{listenURL: url, policy: policy})
 	until := time.Now().Add(5 * time.Second)
