@@ -55,6 +55,7 @@ type broken struct {
 	hop    *relay.Relay
 	daemon *scanner.Clamd
 	bucket *bucket
+	third  *attesters     // of the log; nil: none
 	post   *cutter.Cutter // on the way to the mail server
 	free   atomic.Int64
 	dir    string
@@ -139,6 +140,17 @@ var breakages = []row{
 		b.mails()
 		b.s.Clock.Advance(7 * time.Minute)
 	}},
+	{name: "attesters (control)", options: attested, breaks: (*broken).logs},
+	{name: "witness away", want: said{"log.witness", "", "ConsignLogNotAttested", "receipts warning"}, options: attested,
+		breaks: func(b *broken) {
+			b.third.witness.Down.Store(true)
+			b.logs()
+		}},
+	{name: "time stamp service away", want: said{"log.stamps", "", "ConsignLogNotAttested", "receipts warning"}, options: attested,
+		breaks: func(b *broken) {
+			b.third.authority.Broken.Store(true)
+			b.logs()
+		}},
 	{name: "jobs stuck", want: said{"", "", "ConsignJobsLate", "jobs warning"}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO river_job (args, kind, max_attempts, queue, state, scheduled_at)
 			VALUES ('{}', 'mail', 5, 'abandoned', 'available', now() - interval '1 hour')`)
@@ -154,6 +166,17 @@ var breakages = []row{
 			c.PublicURL = &url.URL{Scheme: "http", Host: "localhost:1"}
 		}},
 	{name: "replica dead", want: said{"", "gone", "ConsignReplicaDown", ""}, breaks: func(b *broken) { b.s.Stop() }},
+}
+
+func attested(b *broken) (options []testkit.Option) {
+	b.third, options = newAttesters(b.t)
+	return options
+}
+
+// logs has an entry of the log attested, as far as attesters work, until 11 minutes later.
+func (b *broken) logs() {
+	b.third.entry(b.t)
+	b.s.Clock.Advance(11 * time.Minute)
 }
 
 func inBucket(b *broken) []testkit.Option {
@@ -238,6 +261,9 @@ func newBroken(t *testing.T, r row) *broken {
 	b.post.To(sink.Addr)
 	b.s = testkit.New(t, append(options, testkit.Env("CONSIGN_SMTP_URL", "smtp://"+strings.TrimPrefix(b.post.URL, "http://")))...)
 	b.s.DatabaseURL, b.s.Mail = database, sink
+	if b.third != nil {
+		b.third.server = b.s
+	}
 	return b
 }
 

@@ -160,18 +160,26 @@ func (a *App) scanning() (transferservice.ScanOptions, error) {
 
 // transparencyLog builds the log of receipts. Its origin is the host of CONSIGN_PUBLIC_URL at the first start.
 func (a *App) transparencyLog(sealer *seal.Sealer) (*translog.Log, error) {
-	var witnesses []*translog.Witness
-	for _, text := range a.config.LogWitnesses {
-		w, err := translog.ParseWitness(text)
-		if err != nil {
-			return nil, fmt.Errorf("CONSIGN_LOG_WITNESSES %w", err)
-		}
-		witnesses = append(witnesses, w)
+	witnesses, err := logWitnesses(a.config)
+	if err != nil {
+		return nil, err
 	}
 	return translog.New(translog.Options{
 		DB: a.DB, Sealer: sealer, Origin: a.config.PublicURL.Hostname(), Marks: a.marks, Listener: a.listener, Now: a.now, Log: a.quiet,
 		Witnesses: witnesses, TSA: a.config.TSAURL, StampEvery: a.config.TSAInterval,
 	}), nil
+}
+
+// logWitnesses returns the witnesses of the log of receipts.
+func logWitnesses(c config.Config) (all []*translog.Witness, err error) {
+	for _, text := range c.LogWitnesses {
+		w, err := translog.ParseWitness(text)
+		if err != nil {
+			return nil, fmt.Errorf("CONSIGN_LOG_WITNESSES %w", err)
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }
 
 // bucketStore opens the store in a bucket. An empty bucket is an error when the database has rows of stored files.

@@ -32,6 +32,7 @@ import (
 	"github.com/consign-dev/consign/internal/scan"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 const doctorConnections = 4 // to the database
@@ -176,6 +177,14 @@ func doctorKeys(c config.Config, db *database.DB, d *doctor.Options) error {
 		return fmt.Errorf("CONSIGN_SECRET_KEY: %w", err)
 	}
 	d.Sealer, d.Settings = sealer, markedSettings(c, sealer)
+	if db != nil && (len(c.LogWitnesses) > 0 || c.TSAURL != "") {
+		witnesses, err := logWitnesses(c)
+		if err != nil {
+			return err
+		}
+		d.Attesters = translog.New(translog.Options{DB: db, Sealer: sealer, Now: d.Now, Log: slog.New(slog.DiscardHandler),
+			Witnesses: witnesses, TSA: c.TSAURL}).TryAttesters
+	}
 	if db != nil {
 		d.SealedKeys = token.NewKeyRing(db, sealer, token.KeyPolicy{}, d.Now, slog.New(slog.DiscardHandler)).Shut
 	}
@@ -222,7 +231,7 @@ func secretsOf(c config.Config) []string {
 	for _, key := range [][]byte{c.SecretKey, c.SecretKeyPrevious} {
 		all = append(all, base64.StdEncoding.EncodeToString(key))
 	}
-	for _, text := range []string{c.DatabaseURL, c.ListenDatabaseURL, c.RedisURL, c.SMTPURL, c.StorageURL} {
+	for _, text := range []string{c.DatabaseURL, c.ListenDatabaseURL, c.RedisURL, c.SMTPURL, c.StorageURL, c.TSAURL} {
 		u, err := url.Parse(text)
 		if err != nil {
 			continue

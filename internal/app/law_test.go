@@ -106,8 +106,8 @@ func TestModulesAreVerified(t *testing.T) {
 // httpUsers and sqlUsers are the packages that may use net/http and pgx. A name is that of a mechanism or of a layer.
 var (
 	httpUsers = set("handler", "legacy", "httpapi", "httpserver", "strictjson", "token", "translog", "ratelimit", "events", "app", "web",
-		"oidc", "metrics", "doctor", "outbound", "release", "target", "idempotency", "testkit", "wire", "consign",
-		"client", "identityapi", "transferapi", "call")
+		"oidc", "metrics", "doctor", "outbound", "release", "target", "idempotency", "testkit", "attester", "wire",
+		"consign", "client", "identityapi", "transferapi", "call")
 	sqlUsers = set("postgres", "database", "localpg", "events", "jobs", "mail", "token", "translog", "audit", "idempotency", "pgtest", "plans",
 		"testkit")
 )

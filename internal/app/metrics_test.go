@@ -261,7 +261,7 @@ var metricName = regexp.MustCompile("(?m)^# TYPE ([a-z_]+) ")
 // TestMetricsAreDocumented: docs/use/metrics.md names each metric that is exposed, and none that is not.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t)
+	s := testkit.New(t, testkit.Env("CONSIGN_TSA_URL", "http://127.0.0.1:1"))
 	for range 4 {
 		s.Stranger().Post(s.Identity+"/auth/login", map[string]any{"email": "ann@example.com", "type": "bcrypt", "key": "wrong wrong"})
 	}

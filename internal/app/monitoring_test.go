@@ -133,7 +133,7 @@ func documented(t *testing.T) map[string][]string {
 // a server serves, with values that occur. The dashboard draws all metrics of Consign.
 func TestMonitoring(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t, limited())
+	s := testkit.New(t, limited(), testkit.Env("CONSIGN_TSA_URL", "http://127.0.0.1:1"))
 	ann := mailboxOwner(s)
 	ann.Get(s.Transfer + "/public/mailbox/dr-ann").Want(http.StatusOK)
 	for range 4 { // the fourth finds the bucket full

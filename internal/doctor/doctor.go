@@ -24,6 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/scan"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // Severity says how much a finding matters.
@@ -101,6 +102,8 @@ type Options struct {
 	Scanner  scan.Scanner
 	// Audit is the stream of the audit; nil without the setting.
 	Audit *stream.Stream
+	// Attesters asks the witnesses and the time stamp service of the log; nil without any, and without database.
+	Attesters func(context.Context) ([]translog.Attester, error)
 
 	Now       func() time.Time
 	Roots     *x509.CertPool // nil: the system's
@@ -148,6 +151,7 @@ func checks() []check {
 		{"mail-dns", 10 * time.Second, false, (*run).mailDNS},
 		{"scanner", 15 * time.Second, false, (*run).scanner},
 		{"audit", 25 * time.Second, false, (*run).audit},
+		{"log", 25 * time.Second, false, (*run).log},
 		{"clock", 25 * time.Second, false, (*run).clock},
 		{"files", 25 * time.Second, false, (*run).files},
 		{"storage", 20 * time.Second, true, (*run).storage},

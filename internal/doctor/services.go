@@ -271,3 +271,33 @@ func (r *run) audit(ctx context.Context) []Finding {
 	}
 	return fine("audit", "The receiver of the audit takes entries; %d wait, and %d were sent.", s.Waiting, s.Sent)
 }
+
+// log: witnesses and the time stamp service attest it.
+func (r *run) log(ctx context.Context) []Finding {
+	if r.Attesters == nil {
+		return nil
+	}
+	attesters, err := r.Attesters(ctx)
+	if err != nil {
+		return skipped("log")
+	}
+	var all []Finding
+	for _, a := range attesters {
+		id, setting := "log.stamps", "CONSIGN_TSA_URL"
+		if a.Witness {
+			id, setting = "log.witness", "CONSIGN_LOG_WITNESSES"
+		}
+		switch {
+		case a.Trouble != nil:
+			all = append(all, found(id, Error, "Compare "+setting+" with what its operator says: address, key, whether it knows this log. Receipts "+
+				"are signed meanwhile, without its statement.", "The log of receipts is not attested by the %s: %s.", a.Name, short(a.Trouble))...)
+		case a.Late():
+			all = append(all, found("log.late", Warning, "See the log of the server that signs receipts: it asks every ten seconds.",
+				"The %s answers, and a checkpoint of the log of receipts waits for it for %s.", a.Name, inWords(a.Waiting))...)
+		}
+	}
+	if len(all) == 0 && len(attesters) > 0 {
+		return fine("log", "All of %d witnesses and time stamp services attest the log of receipts.", len(attesters))
+	}
+	return all
+}

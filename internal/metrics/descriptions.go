@@ -58,6 +58,9 @@ var (
 	logRefuses = describe("log_refuses", "1 while this replica refuses to sign the transparency log of receipts.")
 	logPending = describe("log_pending_entries", "Entries of the installation that wait for their signature; 10000 stands for more.")
 
+	logWaiting = describe("log_attestation_waiting_seconds",
+		"How long the oldest checkpoint that a witness or the time stamp service has not attested waits for it; 0: none does.", "attester")
+
 	auditWaiting = describe("audit_stream_waiting",
 		"Audit entries of the installation that the receiver of the stream does not have yet; 10000 stands for more.")
 	auditOldest = describe("audit_stream_oldest_seconds", "How long the oldest of these entries has waited.")

@@ -196,6 +196,13 @@ func (c *collector) waiting(out samples) error {
 		return err
 	}
 	out.gauge(logPending, float64(unsigned))
+	attesters, err := c.Receipts.Attesters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range attesters {
+		out.gauge(logWaiting, a.Waiting.Seconds(), a.Name)
+	}
 	damaged, err := c.Damaged(ctx)
 	if err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/proof"
 )
 
 // Third parties attest checkpoints after these are published: witnesses cosign them (witness.go), a time stamp service stamps them. Nothing
@@ -25,6 +24,8 @@ const (
 	askPause   = time.Second      // at least, between rounds
 	mostAnswer = 64 << 10         // bytes of an answer
 	stampQuery = "application/timestamp-query"
+	// cosignQuery is what witnesses take.
+	cosignQuery = "text/plain; charset=utf-8"
 )
 
 // attest starts the loops that have checkpoints attested. The returned function waits for their end.
@@ -110,18 +111,8 @@ func (l *Log) Stamp(ctx context.Context) error {
 	if err != nil || c.Timestamp != nil {
 		return err
 	}
-	request, err := proof.StampRequest(c.text())
+	answer, err := l.stamp(ctx, c.text())
 	if err != nil {
-		return err
-	}
-	status, answer, err := l.ask(ctx, l.tsa, stampQuery, request)
-	if err != nil {
-		return err
-	}
-	if status != http.StatusOK {
-		return fmt.Errorf("the time stamp service answers %d", status)
-	}
-	if _, err := proof.CheckStamp(answer, c.text(), nil); err != nil {
 		return err
 	}
 	l.stamped = l.now()

@@ -2,107 +2,25 @@ package translog_test
 
 import (
 	"context"
-	"crypto/ed25519"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/tlog"
-
 	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/testkit/attester"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/translog"
 )
 
-// witness is the witness's side of C2SP tlog-witness, for logs whose keys policy returns.
-type witness struct {
-	name    string
-	private ed25519.PrivateKey
-	policy  func() proof.Policy
-	server  *httptest.Server
-	down    atomic.Bool
-
-	mu   sync.Mutex
-	seen map[string]tlog.Tree
-}
-
-func newWitness(t *testing.T, name string, policy func() proof.Policy) *witness {
+// parse returns a witness as the log has it.
+func parse(t *testing.T, w *attester.Witness) *translog.Witness {
 	t.Helper()
-	_, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &witness{name: name, private: private, policy: policy, seen: map[string]tlog.Tree{}}
-	w.server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/w/add-checkpoint" || w.down.Load() {
-			http.Error(rw, "down", http.StatusServiceUnavailable)
-			return
-		}
-		status, answer := w.add(string(body))
-		rw.WriteHeader(status)
-		_, _ = io.WriteString(rw, answer)
-	}))
-	t.Cleanup(w.server.Close)
-	return w
-}
-
-func (w *witness) key() string {
-	return proof.NewCosignerKey(w.name, w.private.Public().(ed25519.PublicKey))
-}
-
-func (w *witness) parse(t *testing.T) *translog.Witness {
-	t.Helper()
-	parsed, err := translog.ParseWitness(w.key() + " " + w.server.URL + "/w")
+	parsed, err := translog.ParseWitness(w.Setting())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return parsed
-}
-
-// add answers add-checkpoint.
-func (w *witness) add(body string) (status int, answer string) {
-	head, checkpoint, found := strings.Cut(body, "\n\n")
-	lines := strings.Split(head, "\n")
-	old, err := strconv.ParseInt(strings.TrimPrefix(lines[0], "old "), 10, 64)
-	if !found || err != nil {
-		return http.StatusBadRequest, ""
-	}
-	v, err := proof.OpenCheckpoint([]byte(checkpoint), w.policy())
-	if err != nil {
-		return http.StatusForbidden, err.Error()
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen := w.seen[v.Origin]
-	if old != seen.N || old == v.N && seen.Hash != v.Hash {
-		return http.StatusConflict, fmt.Sprintf("%d\n", seen.N)
-	}
-	if old > v.N {
-		return http.StatusBadRequest, ""
-	}
-	var hashes tlog.TreeProof
-	for _, line := range lines[1:] {
-		h, err := base64.StdEncoding.DecodeString(line)
-		if err != nil || len(h) != tlog.HashSize {
-			return http.StatusBadRequest, ""
-		}
-		hashes = append(hashes, tlog.Hash(h))
-	}
-	if old > 0 && tlog.CheckTree(hashes, v.N, v.Hash, old, seen.Hash) != nil {
-		return http.StatusUnprocessableEntity, ""
-	}
-	w.seen[v.Origin] = v.Tree.Tree
-	return http.StatusOK, "— other.example AAAA\n" + proof.Cosign(w.name, w.private, v.Text, time.Now())
 }
 
 // TestWitnessesCosign: witnesses follow the log over a rotation of its key and a new log. One that is down holds nothing up, and what it
@@ -111,10 +29,10 @@ func TestWitnessesCosign(t *testing.T) {
 	t.Parallel()
 	world := newWorld(t)
 	var l *translog.Log
-	policy := func() proof.Policy { return world.policy(l) }
-	one, two := newWitness(t, "witness.example/one", policy), newWitness(t, "witness.example/two", policy)
+	log := func() *translog.Log { return l }
+	one, two := attester.NewWitness(t, "witness.example/one", log), attester.NewWitness(t, "witness.example/two", log)
 	replica := func() *translog.Log {
-		return world.replica(func(o *translog.Options) { o.Witnesses = []*translog.Witness{one.parse(t), two.parse(t)} })
+		return world.replica(func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, one), parse(t, two)} })
 	}
 	l = replica()
 	trusting := func(entry []byte, quorum int) error {
@@ -122,9 +40,9 @@ func TestWitnessesCosign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trusted := policy()
-		for _, w := range []*witness{one, two} {
-			c, err := proof.NewCosigner(w.key())
+		trusted := world.policy(l)
+		for _, w := range []*attester.Witness{one, two} {
+			c, err := proof.NewCosigner(w.Key())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +70,7 @@ func TestWitnessesCosign(t *testing.T) {
 	if _, err := l.Rotate(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	two.down.Store(true)
+	two.Down.Store(true)
 	second := world.add(300)[7]
 	world.sequence(l)
 	if err := l.Cosign(t.Context()); err == nil {
@@ -161,7 +79,7 @@ func TestWitnessesCosign(t *testing.T) {
 	if err := trusting(second, 1); err != nil {
 		t.Error(err)
 	}
-	two.down.Store(false)
+	two.Down.Store(false)
 	cosign()
 	if err := trusting(second, 2); err != nil {
 		t.Errorf("after the witness is back: %v", err)
@@ -196,8 +114,8 @@ func TestWitnessStopsAFork(t *testing.T) {
 			t.Parallel()
 			world := newWorld(t)
 			l := world.replica()
-			w := newWitness(t, "witness.example/one", func() proof.Policy { return world.policy(l) })
-			watched := func(o *translog.Options) { o.Witnesses = []*translog.Witness{w.parse(t)} }
+			w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
+			watched := func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, w)} }
 			l = world.replica(watched)
 			world.add(3)
 			world.sequence(l)
@@ -245,11 +163,11 @@ func TestParseWitness(t *testing.T) {
 func TestAttestationsWhileTheLogRuns(t *testing.T) {
 	t.Parallel()
 	world := newWorld(t)
-	a := newAuthority(t)
+	a := attester.NewAuthority(t)
 	var l *translog.Log
-	w := newWitness(t, "witness.example/one", func() proof.Policy { return world.policy(l) })
+	w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
 	l = world.replica(func(o *translog.Options) {
-		o.Witnesses, o.TSA, o.StampEvery = []*translog.Witness{w.parse(t)}, a.server.URL, time.Second
+		o.Witnesses, o.TSA, o.StampEvery = []*translog.Witness{parse(t, w)}, a.URL, time.Second
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

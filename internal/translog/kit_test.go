@@ -11,13 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/proof"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/testkit/attester"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/translog"
 )
@@ -107,21 +106,9 @@ func (w *world) sequence(l *translog.Log) {
 // policy trusts all keys of the log.
 func (w *world) policy(l *translog.Log) proof.Policy {
 	w.t.Helper()
-	keys, err := l.Keys(w.t.Context())
+	p, err := attester.Policy(w.t.Context(), l)
 	if err != nil {
 		w.t.Fatal(err)
-	}
-	var p proof.Policy
-	for _, k := range keys {
-		text, err := k.Verifier()
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		v, err := note.NewVerifier(text)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		p.Logs = append(p.Logs, v)
 	}
 	return p
 }

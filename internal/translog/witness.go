@@ -33,6 +33,9 @@ type Witness struct {
 	size int64 // of the last checkpoint that it has cosigned, as far as this process knows
 }
 
+// mark is how a cosignature of the witness begins.
+func (w *Witness) mark() string { return "— " + w.key.Name() + " " }
+
 var errWitness = errors.New("must be KEY URL, separated by a blank: the key of the witness as name+hash+base64 and the address before " +
 	"/add-checkpoint")
 
@@ -67,7 +70,7 @@ func (l *Log) Cosign(ctx context.Context) error {
 	lines, failures := make([]string, len(l.witnesses)), make([]error, len(l.witnesses))
 	var all sync.WaitGroup
 	for i, w := range l.witnesses {
-		if strings.Contains(known, "— "+w.key.Name()+" ") {
+		if strings.Contains(known, w.mark()) {
 			continue
 		}
 		all.Go(func() { lines[i], failures[i] = l.cosignature(ctx, w, r, c) })
@@ -101,7 +104,7 @@ func (l *Log) cosignature(ctx context.Context, w *Witness, r row, c checkpointRo
 		if err != nil {
 			return "", err
 		}
-		status, answer, err := l.ask(ctx, w.url, "text/plain; charset=utf-8", body)
+		status, answer, err := l.ask(ctx, w.url, cosignQuery, body)
 		if err != nil {
 			return "", err
 		}

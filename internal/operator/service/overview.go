@@ -4,11 +4,13 @@ package service
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/operator"
+	"github.com/consign-dev/consign/internal/translog"
 )
 
 // What is a warning in the overview.
@@ -117,10 +119,11 @@ func (s *Service) receipts(ctx context.Context) operator.Receipts {
 	o := operator.Receipts{State: operator.OK}
 	waiting, err := s.options.Receipts.Waiting(ctx)
 	o.Waiting = int64(waiting)
+	attesters, unknown := s.options.Receipts.Attesters(ctx)
 	switch {
-	case err != nil, s.options.Receipts.Trouble() != nil:
+	case err != nil, unknown != nil, s.options.Receipts.Trouble() != nil:
 		o.State = operator.Failed
-	case o.Waiting > lateReceipts:
+	case o.Waiting > lateReceipts, slices.ContainsFunc(attesters, translog.Attester.Late):
 		o.State = operator.Warning
 	}
 	return o
