@@ -154,8 +154,8 @@ function Opened({ value, token, onExpired, onGone }) {
     ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes}
       download=${download} read=${readPublic(key, token)} />`}
     <${Reply} sender=${value.sender} />
-    <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}.
-      ${value.type === "mailbox" && html` <a href="/inbox">
+    <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}
+      ${value.type === "mailbox" && html` · <a href="/inbox">
         ${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
   </article>`;
 }
