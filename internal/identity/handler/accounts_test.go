@@ -249,14 +249,17 @@ func TestAttackMailsOfAVictim(t *testing.T) {
 		reset(at(fmt.Sprintf("198.51.%d.5", i)))
 	}
 	tried := map[string]bool{}
-	poll.Until(t, "a link that works", func() bool {
-		all := s.Mail.To(ann)
-		last := all[len(all)-1]
-		if !strings.Contains(last.Text, "/reset/") || tried[last.Key(t, "/reset/")] {
-			return false
+	poll.Until(t, "a link that works", func() bool { // mails come in any order
+		for _, m := range s.Mail.To(ann) {
+			if !strings.Contains(m.Text, "/reset/") || tried[m.Key(t, "/reset/")] {
+				continue
+			}
+			tried[m.Key(t, "/reset/")] = true
+			if at("198.51.100.6").Post(s.Identity+"/auth/reset/"+m.Key(t, "/reset/"), nil).Status == http.StatusOK {
+				return true
+			}
 		}
-		tried[last.Key(t, "/reset/")] = true
-		return at("198.51.100.6").Post(s.Identity+"/auth/reset/"+last.Key(t, "/reset/"), nil).Status == http.StatusOK
+		return false
 	})
 }
 
