@@ -69,7 +69,7 @@ export async function pdfTests() {
     equal((await p.evaluate(() => window.workers.started[0])).endsWith("/pdfpage.js"), true, "script of the worker");
     const seen = () => p.evaluate(() => {
       const from = document.querySelector(".stage canvas"), { width, height } = from,
-        to = new OffscreenCanvas(width, height).getContext("2d");
+        to = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
       to.drawImage(from, 0, 0);
       const near = ([x, y]) => [...to.getImageData(width * x, height * y, 1, 1).data].map((value) => Math.round(value / 16) * 16);
       const text = to.getImageData(width * 0.55, height * 0.1, width * 0.3, height * 0.2).data.filter((value,
