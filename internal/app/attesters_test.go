@@ -45,8 +45,8 @@ func (a *attesters) entry(t *testing.T) {
 	})
 }
 
-// TestLostAttestersShow: a witness that is lost, and a time stamp service that refuses, show in metrics, doctor and console, and so does their
-// return.
+// TestLostAttestersShow: a witness that is lost, and a time stamp service that refuses, show in metrics, doctor and console, and so does
+// their return.
 func TestLostAttestersShow(t *testing.T) {
 	t.Parallel()
 	a, options := newAttesters(t)

@@ -7,6 +7,7 @@ package app_test
 
 import (
 	"bytes"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -55,6 +56,7 @@ type broken struct {
 	hop    *relay.Relay
 	daemon *scanner.Clamd
 	bucket *bucket
+	roots  *x509.CertPool // trusts the public URL
 	third  *attesters     // of the log; nil: none
 	post   *cutter.Cutter // on the way to the mail server
 	free   atomic.Int64
@@ -105,6 +107,14 @@ var breakages = []row{
 	{name: "bucket refuses all", options: inBucket,
 		want:   said{"bucket.", "storage of files does not work", "ConsignStorageDown", "storage failed"},
 		breaks: func(b *broken) { b.refuse("PUT GET LIST DELETE HEAD POST") }},
+	{name: "bucket does not take the secret", options: inBucket,
+		want: said{"bucket.secret", "storage of files does not work", "ConsignStorageDown", "storage failed"},
+		breaks: func(b *broken) {
+			b.bucket.mu.Lock()
+			b.bucket.code = "SignatureDoesNotMatch"
+			b.bucket.mu.Unlock()
+			b.refuse("PUT GET LIST DELETE HEAD POST")
+		}},
 	{name: "bucket without the right to write", options: inBucket,
 		want:   said{"bucket.", "storage of files does not work", "ConsignStorageDown", "storage failed"},
 		breaks: func(b *broken) { b.refuse("PUT") }},
@@ -119,6 +129,8 @@ var breakages = []row{
 		b.exec(`UPDATE settings SET value = to_jsonb(now() - interval '52 hours') WHERE name = 'backup'`)
 	}},
 	{name: "scanner away", want: said{"scanner.", "", "", "scanner failed"}, breaks: func(b *broken) { b.daemon.Away(true) }},
+	{name: "scanner refuses", want: said{"scanner.refuses", "", "", "scanner failed"},
+		breaks: func(b *broken) { b.daemon.Refuse("Can't allocate memory ERROR") }},
 	{name: "mail server refuses recipients", want: said{"mails.", "", "ConsignMails", "mail failed"}, breaks: func(b *broken) {
 		b.s.Mail.Refuse(func(string) *smtp.SMTPError { return &smtp.SMTPError{Code: 550, Message: "relaying denied"} })
 		b.mails()
@@ -133,6 +145,13 @@ var breakages = []row{
 			b.post.To("127.0.0.1:1")
 			b.mails()
 		}},
+	{name: "TLS of the mail server broken", want: said{"smtp.tls", "", "ConsignMailsRefused", "mail failed"},
+		breaks: func(b *broken) {
+			b.post.To(mailServer(b.t, map[string]string{"EHLO": "250-mail.example.com\r\n250 STARTTLS", "STARTTLS": "220 go ahead\r\nnoise"}))
+			b.mails()
+		}},
+	{name: "certificate ends in five days", want: said{"tls.soon", "", "ConsignCertificateEnds", ""}, options: expiring,
+		world: func(b *broken, _ *config.Config, o *app.DoctorOptions) { o.Roots = b.roots }},
 	{name: "receiver of the audit away", want: said{"audit.refused", "", "ConsignAuditNotSent", "audit failed"}, breaks: func(b *broken) {
 		if err := os.RemoveAll(b.dir); err != nil {
 			b.t.Fatal(err)
@@ -166,6 +185,13 @@ var breakages = []row{
 			c.PublicURL = &url.URL{Scheme: "http", Host: "localhost:1"}
 		}},
 	{name: "replica dead", want: said{"", "gone", "ConsignReplicaDown", ""}, breaks: func(b *broken) { b.s.Stop() }},
+}
+
+func expiring(b *broken) []testkit.Option {
+	day := 24 * time.Hour
+	public, roots := withCertificate(b.t, "127.0.0.1", time.Now().Add(-85*day), time.Now().Add(5*day))
+	b.roots = roots
+	return []testkit.Option{testkit.PublicURL(public.String()), testkit.Env("CONSIGN_REQUIRE_HTTPS", "off")}
 }
 
 func attested(b *broken) (options []testkit.Option) {

@@ -24,6 +24,7 @@ import (
 	"github.com/consign-dev/consign/internal/doctor"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/scanner"
 )
 
 // frontProxy is a TLS proxy before a server. A test changes what it does with a request.
@@ -293,6 +294,11 @@ func TestDoctorSettings(t *testing.T) {
 		}},
 		{"scanner.unreachable", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) {
 			c.ScannerURL = "clamd://127.0.0.1:" + port()
+		}},
+		{"scanner.refuses", doctor.Error, func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+			daemon := scanner.NewClamd(t)
+			daemon.Refuse("Can't allocate memory ERROR")
+			c.ScannerURL = daemon.URL
 		}},
 		{"kms.wrap", doctor.Error, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.KMSCommand = "false" }},
 		{"smtp.none", doctor.Warning, func(_ *testing.T, c *config.Config, _ *app.DoctorOptions) { c.SMTPURL = "" }},

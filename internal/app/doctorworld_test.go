@@ -5,6 +5,7 @@ package app_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -164,6 +165,7 @@ func bucketRefusing(refused ...string) breakage {
 // bucket is as much of S3 as doctor asks for.
 type bucket struct {
 	refused string // kinds of requests
+	code    string // of refusals; empty: AccessDenied
 	mu      sync.Mutex
 	objects map[string][]byte
 }
@@ -180,7 +182,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case slices.Contains(strings.Fields(b.refused), kind):
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>Access Denied.</Message></Error>`)
+		_, _ = fmt.Fprintf(w, `<Error><Code>%s</Code><Message>No.</Message></Error>`, cmp.Or(b.code, "AccessDenied"))
 	case kind == "LIST":
 		_, _ = fmt.Fprintf(w, `<ListBucketResult><Name>files</Name><IsTruncated>false</IsTruncated>`)
 		for name, content := range b.objects {

@@ -236,7 +236,8 @@ func (r *run) scanner(ctx context.Context) []Finding {
 	}
 	warnings, err := r.Scanner.Warnings(ctx)
 	if err != nil {
-		warnings = append(warnings, short(err))
+		return found("scanner.refuses", Error, "See the scanner's log, its memory and the space of its temporary files. Files wait meanwhile.",
+			"The malware scanner answers, and does not judge a file: %s.", short(err))
 	}
 	var all []Finding
 	for _, w := range warnings {

@@ -29,6 +29,7 @@ type Clamd struct {
 	hangs    bool
 	away     bool
 	version  string
+	refusal  string            // the answer about each file; empty: a verdict
 	most     int               // StreamMaxLength
 	finds    map[string]string // finding by what is in a file
 	scans    int
@@ -75,6 +76,9 @@ func (c *Clamd) Away(away bool) {
 func (c *Clamd) Signatures(number string) {
 	c.set(func() { c.version = "ClamAV 1.0.9/" + number + "/Mon Nov 23 12:30:00 2026" })
 }
+
+// Refuse makes the daemon give this answer in place of a verdict, as one that cannot scan.
+func (c *Clamd) Refuse(answer string) { c.set(func() { c.refusal = answer }) }
 
 // StreamMaxLength sets the most bytes of a stream.
 func (c *Clamd) StreamMaxLength(n int) { c.set(func() { c.most = n }) }
@@ -212,6 +216,9 @@ func (c *Clamd) stream(in io.Reader) (string, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.refusal != "" {
+		return c.refusal, nil
+	}
 	c.scans++
 	c.judged[sha256.Sum256(content.Bytes())]++
 	for text, finding := range c.finds {
