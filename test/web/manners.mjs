@@ -87,6 +87,7 @@ export async function mannersTests() {
     const english = new Map(), left = [];
     await everyPage({ locale: "en-US" }, async (p, where) => { english.set(where, new Set(await said(p))); });
     await everyPage({ locale: "ja-JP" }, async (p, where) => {
+      if (where === "/api/") return; // the reference is the OpenAPI documents, in English
       const same = (await said(p)).filter((text) => english.get(where).has(text) && !everywhere.test(text));
       if (same.length) left.push(`${where}: ${same.join(" | ")}`);
       const made = await p.evaluate(() => {

@@ -12,15 +12,15 @@ import (
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
 func (h *Handler) OperatorRoutes() []httpapi.Route {
 	reads, changes := token.NeedAccess.Operator().Auditor(), token.NeedAccess.Operator().Young()
-	everybody := reads.HelpDesk()
+	everybody, helps := reads.HelpDesk(), changes.HelpDesk()
 	return slices.Concat(h.operatorOrganizationRoutes(reads, changes), []httpapi.Route{
 		{Method: "GET", Pattern: "/session", Auth: everybody, Handler: h.getOperatorSession},
 		{Method: "POST", Pattern: "/session", Auth: everybody, Handler: h.createOperatorSession},
 		{Method: "GET", Pattern: "/people", Auth: everybody, Handler: h.listPeople},
 		{Method: "POST", Pattern: "/people", Auth: changes, Handler: h.createPerson},
 		{Method: "GET", Pattern: "/people/{person}", Auth: everybody, Handler: h.getPerson},
-		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: changes.HelpDesk(), Handler: h.changePerson(h.service.EndPersonSessions)},
-		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: changes.HelpDesk(), Handler: h.changePerson(h.service.ResetFactors)},
+		{Method: "POST", Pattern: "/people/{person}/end-sessions", Auth: helps, Handler: h.changePerson(h.service.EndPersonSessions)},
+		{Method: "POST", Pattern: "/people/{person}/reset-factors", Auth: helps, Handler: h.changePerson(h.service.ResetFactors)},
 		{Method: "POST", Pattern: "/people/{person}/suspend", Auth: changes, Handler: h.changePerson(h.service.SuspendPerson)},
 		{Method: "POST", Pattern: "/people/{person}/reactivate", Auth: changes, Handler: h.changePerson(h.service.ReactivatePerson)},
 		{Method: "POST", Pattern: "/people/{person}/verify", Auth: changes, Handler: h.changePerson(h.service.VerifyPerson)},
