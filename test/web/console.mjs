@@ -42,7 +42,7 @@ export async function consoleTests() {
   await test("console: an operator sees what works", async () => {
     const p = await page(await signedIn(await operator("Olga")), "/admin");
     await p.getByRole("heading", { name: "Database" }).waitFor();
-    equal(await p.locator(".part").count(), 7, "parts");
+    equal(await p.locator(".part").count(), 8, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
   });
