@@ -43,6 +43,7 @@ export async function organizationTests() {
     await p.getByLabel("Member").fill(member.email);
     await p.keyboard.press("Enter");
     const row = p.getByRole("row", { name: new RegExp(member.email) });
+    await p.getByRole("row", { name: /rita@/ }).nth(1).waitFor({ state: "detached" }); // until the answer, the former list is shown
     await row.getByText("Delivered").waitFor();
     equal(await p.getByRole("row", { name: /rita@/ }).count(), 1, "rows of the member");
     await row.getByRole("link").focus();

@@ -66,12 +66,15 @@ function Audit({ at }) {
   const since = useSince(period);
   const [pages, setPages] = useState(/** @type {IdentityAPI["AuditEntry"][]} */ ([])); // the entries after the first page
   const [more, setMore] = useState(true);
-  const terms = useRef(/** @type {Record<string, string>} */ ({}));
+  const terms = useRef(/** @type {Record<string, string>} */ ({})); // of the list that is shown
+  const find = async () => {
+    const person = member && await uidOf(at, member);
+    return { ...(action && { action }), ...(since && { since }), ...(person && { person }) };
+  };
   const query = (after = 0) => /** @type {const} */
     (`${at}/audit?${new URLSearchParams({ ...terms.current, limit: String(pageSize), ...(after && { after: String(after) }) })}`);
   const { value, error } = useLoaded(async () => {
-    const person = member && await uidOf(at, member);
-    terms.current = { ...(action && { action }), ...(since && { since }), ...(person && { person }) };
+    terms.current = await find();
     const { body } = await own("GET", query());
     setPages([]);
     setMore(body.entries.length === pageSize);
@@ -84,7 +87,7 @@ function Audit({ at }) {
     setMore(body.entries.length === pageSize);
   });
   const save = useAction(async (format, type) => {
-    const { response } = await own("GET", `${at}/audit?${new URLSearchParams({ ...terms.current, format })}`, { accept: type });
+    const { response } = await own("GET", `${at}/audit?${new URLSearchParams({ ...await find(), format })}`, { accept: type });
     await saveBody(response, `audit.${format}`);
   });
   /** @type {[string, string][]} */
