@@ -73,6 +73,9 @@ export async function organizationTests() {
     await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).waitFor();
     await p.getByLabel("State").selectOption("expired");
     await p.getByText("Nothing matches.").waitFor();
+    await p.goBack(); // each filter is a step
+    await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).waitFor();
+    await p.goBack();
     await p.goBack();
     await p.getByRole("heading", { name: "Recipients" }).waitFor();
     await p.goto(`${base}/organization#transfers/01a20bca-0556-7e3c-bd91-8d18258147d8`);
