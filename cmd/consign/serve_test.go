@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -159,6 +160,9 @@ func TestMain(m *testing.M) {
 // TestHangUp: SIGHUP stops the server and its Postgres as SIGTERM does, unless nohup started it.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
+	caught := make(chan os.Signal, 1) // a child inherits what is ignored, as below nohup, and not what is caught
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	dir, port := passableDir(t), testkit.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "serve")
 	cmd.Env = append(os.Environ(), mainVariable+"=on", "CONSIGN_DATA_DIR="+dir, "CONSIGN_PUBLIC_URL=http://localhost:"+port,
