@@ -86,7 +86,8 @@ func TestFiguresCanBeWritten(t *testing.T) {
 // TestReadmeTellsTheLastFigure: the first screen of README.md has the number of the last power cuts, as docs/trust.md has it.
 func TestReadmeTellsTheLastFigure(t *testing.T) {
 	t.Parallel()
-	row := regexp.MustCompile("(?m)^\\| `make blackout` \\| ([^|]*) \\| [^|]* \\| ([^|]*) \\|").FindStringSubmatch(readText(t, "docs/trust.md"))
+	row := regexp.MustCompile("(?m)^\\| `make blackout` \\| ([^|]*) \\| [^|]* \\| ([^|]*) \\|").FindStringSubmatch(
+		readText(t, "docs/trust.md"))
 	if row == nil {
 		t.Fatal("docs/trust.md has no row of make blackout")
 	}

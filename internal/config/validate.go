@@ -133,7 +133,7 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 		func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
 	k.service("TSA_URL", c.TSAURL, "a URL like https://tsa.example.com/",
 		func(u *url.URL) bool { return hasScheme(u, "http", "https") && u.Host != "" })
-	k.service("AUDIT_STREAM", c.AuditStream, "a URL like syslog+tls://host:6514 or file:///var/log/consign/audit.jsonl", func(u *url.URL) bool {
+	k.service("AUDIT_STREAM", c.AuditStream, "a URL like syslog+tls://host:6514 or file:///var/log/audit.jsonl", func(u *url.URL) bool {
 		return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "syslog+tls" && u.Hostname() != "" && u.User == nil
 	})
 	k.service("SMTP_URL", c.SMTPURL, "a URL like smtp://user:password@host:587 or smtps://host", func(u *url.URL) bool {

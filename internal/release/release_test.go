@@ -65,7 +65,8 @@ func TestReferences(t *testing.T) {
 			t.Errorf("%s has the scripts %q and %q", c.page, scripts, inline)
 		}
 	}
-	for _, bad := range []string{"", "files.example.com", "ftp://files.example.com", "https://", "https://a/b", "https://a?b", "https://u:p@a"} {
+	for _, bad := range []string{"", "files.example.com", "ftp://files.example.com", "https://", "https://a/b", "https://a?b",
+		"https://u:p@a"} {
 		if _, err := NewSite(bad); err == nil {
 			t.Errorf("%q is an address", bad)
 		}

@@ -52,7 +52,8 @@ while read -r package least arguments; do
   [ -z "${PACKAGES:-}" ] || [[ " $PACKAGES " == *" $package "* ]] || continue
   begin=$SECONDS
   echo "== $package"
-  if [ "$package" = internal/web/assets/proof.js ]; then js_mutants "$least"; else go_mutants "$package" "$least" "$arguments"; fi || failed=1
+  if [ "$package" = internal/web/assets/proof.js ]; then js_mutants "$least"
+  else go_mutants "$package" "$least" "$arguments"; fi || failed=1
   echo "$package: $(((SECONDS - begin + 59) / 60)) minutes"
 done <<<"$table"
 exit "$failed"

@@ -167,7 +167,8 @@ func (s *Stream) Step(ctx context.Context) (more bool, err error) {
 
 // outbox returns the lines that have their place and are not sent yet.
 func (s *Stream) outbox(ctx context.Context) ([]Line, error) {
-	return database.All[Line](ctx, s.db.Pool, "read lines of the audit", `SELECT sequence, at, action, line AS text FROM audit_outbox ORDER BY sequence`)
+	return database.All[Line](ctx, s.db.Pool, "read lines of the audit",
+		`SELECT sequence, at, action, line AS text FROM audit_outbox ORDER BY sequence`)
 }
 
 // sequence gives the next queued entries their places.
@@ -221,7 +222,8 @@ func (s *Stream) acknowledge(ctx context.Context, last Line) error {
 func (s *Stream) complain(ctx context.Context, why error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, _ = database.Exec(ctx, s.db.Pool, "store trouble of the audit stream", `UPDATE audit_stream SET trouble = $1 WHERE trouble <> $1`, why.Error())
+	_, _ = database.Exec(ctx, s.db.Pool, "store trouble of the audit stream",
+		`UPDATE audit_stream SET trouble = $1 WHERE trouble <> $1`, why.Error())
 }
 
 // resign gives the lease back, so that another server need not wait for its end.
@@ -269,7 +271,8 @@ func (s *Stream) State(ctx context.Context) (State, error) {
 
 // Head returns sequence and hash of the last entry that the receiver has; 0: none.
 func (s *Stream) Head(ctx context.Context) (sequence int64, hash []byte, err error) {
-	h, err := database.One[head](ctx, s.db.Pool, "read head of the audit stream", nil, `SELECT sent AS sequence, sent_hash AS hash FROM audit_stream`)
+	h, err := database.One[head](ctx, s.db.Pool, "read head of the audit stream", nil,
+		`SELECT sent AS sequence, sent_hash AS hash FROM audit_stream`)
 	return h.Sequence, h.Hash, err
 }
 

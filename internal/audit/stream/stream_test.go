@@ -189,7 +189,8 @@ func run(t *testing.T, s *stream.Stream) (stop func()) {
 func write(t *testing.T, db *database.DB, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		e := audit.Entry{Actor: audit.Actor{Kind: audit.Job}, Action: "test.entry", Object: fmt.Sprint(i), Details: map[string]string{"text": `"ä" <` + "\u2028"}}
+		e := audit.Entry{Actor: audit.Actor{Kind: audit.Job}, Action: "test.entry", Object: fmt.Sprint(i),
+			Details: map[string]string{"text": `"ä" <` + "\u2028"}}
 		if err := audit.Append(t.Context(), db.Pool, start, e); err != nil {
 			t.Fatal(err)
 		}

@@ -35,10 +35,11 @@ func TestVerify(t *testing.T) {
 		return stream.Rehash(t, strings.Replace(line, `"object":"3"`, `"object":"4"`, 1))
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"as it is":        {string(raw), ""},
-		"with a prefix":   {strings.ReplaceAll(string(raw), `{"sequence"`, `Nov 26 18:00:00 host consign: {"sequence"`), ""},
-		"again":           {join(lines[:4], lines[2:]), ""},
-		"changed":         {strings.Replace(string(raw), `"object":"3"`, `"object":"4"`, 1), "Line 5, entry 5 of 2026-11-20T09:30:00Z, was changed"},
+		"as it is":      {string(raw), ""},
+		"with a prefix": {strings.ReplaceAll(string(raw), `{"sequence"`, `Nov 26 18:00:00 host consign: {"sequence"`), ""},
+		"again":         {join(lines[:4], lines[2:]), ""},
+		"changed": {strings.Replace(string(raw), `"object":"3"`, `"object":"4"`, 1),
+			"Line 5, entry 5 of 2026-11-20T09:30:00Z, was changed"},
 		"changed, hashed": {join(lines[:4], []string{forged(lines[4])}, lines[5:]), "Line 6: entry 6 does not continue entry 5"},
 		"removed":         {join(lines[:4], lines[5:]), "Line 5: entry 5 is missing."},
 		"three removed":   {join(lines[:4], lines[7:]), "Line 5: entries 5 to 7 are missing."},

@@ -54,7 +54,8 @@ func (s *Store) InsertMailboxReservation(ctx context.Context, r transfer.Reserva
 			FROM (SELECT ($20::cidr[])[1] AS network) n
 		), bound AS MATERIALIZED (
 			SELECT ` + allFull(`owner = $2`, `$19::bigint`) + ` AS mailbox, ` + anyFull(`owner = $2`, `$21`) + ` AS mailbox_client,
-				` + allFull(`organization = $3`, `$22::bigint`) + ` AS organization, ` + anyFull(`limits_organization = $4`, `$23`) + ` AS organization_client
+				` + allFull(`organization = $3`, `$22::bigint`) + ` AS organization,
+				` + anyFull(`limits_organization = $4`, `$23`) + ` AS organization_client
 			FROM kept
 		), r AS (
 			INSERT INTO transfer.reservations (uid, type, owner, organization, limits_organization, sender, subject, message, anon_sender,
