@@ -273,3 +273,33 @@ func TestOperatorRegistersPerson(t *testing.T) {
 		olga.Post(people, bad).WantError(fault.ErrInvalid)
 	}
 }
+
+// TestAttackHelpDeskAgainstOperators: the help desk takes no second factor from somebody with a role in the console, and ends no sessions
+// of such people. With others both work.
+func TestAttackHelpDeskAgainstOperators(t *testing.T) {
+	t.Parallel()
+	s := testkit.New(t)
+	uid := func(email string) string {
+		p, err := s.App.Identity.ShowPerson(t.Context(), email)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.UID.String()
+	}
+	hal, _ := s.SignUpOperator("hal@example.com")
+	olga, _ := s.SignUpOperator("olga@example.com")
+	s.SignUpOperator("aud@example.com")
+	s.SignUp("ann@example.com")
+	for email, role := range map[string]token.OperatorRole{"hal@example.com": token.RoleHelpDesk, "aud@example.com": token.RoleAuditor} {
+		if err := s.App.Identity.AddOperator(t.Context(), testkit.Command, email, role); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, change := range []string{"/reset-factors", "/end-sessions"} {
+		for _, email := range []string{"olga@example.com", "aud@example.com", "hal@example.com"} {
+			hal.Post(people+"/"+uid(email)+change, because()).WantError(token.ErrOperatorRole)
+		}
+		hal.Post(people+"/"+uid("ann@example.com")+change, because()).Want(http.StatusNoContent)
+	}
+	olga.Post(people+"/"+uid("aud@example.com")+"/reset-factors", because()).Want(http.StatusNoContent)
+}

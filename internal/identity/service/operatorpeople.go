@@ -189,24 +189,52 @@ func (s *Service) PersonSessions(ctx context.Context, reference string) ([]ident
 	return s.store.Sessions(ctx, p, s.now(), s.IdleSince())
 }
 
+// mayHelp refuses the help desk of the console what would touch the sign-in of people with a role there: only operators do that.
+// Errors: identity.ErrPersonNotFound, token.ErrOperatorRole.
+func mayHelp(ctx context.Context, tx *postgres.Store, by audit.Actor, p id.Person) error {
+	if by.Kind != audit.Operator {
+		return nil
+	}
+	own, err := tx.OperatorRole(ctx, by.Person)
+	if err != nil || own != token.RoleHelpDesk {
+		return err
+	}
+	if err := tx.LockPerson(ctx, p); err != nil { // who gives or takes a role does, too
+		return err
+	}
+	role, err := tx.OperatorRole(ctx, p)
+	if err == nil && role != "" {
+		return token.ErrOperatorRole.With("the person has a role in the console; only operators change how such people sign in")
+	}
+	return err
+}
+
 // EndPersonSessions ends every session of a person.
-// Errors: identity.ErrPersonNotFound.
+// Errors: identity.ErrPersonNotFound, token.ErrOperatorRole.
 func (s *Service) EndPersonSessions(ctx context.Context, by audit.Actor, reference string) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
 		return err
 	}
-	return s.store.InTx(ctx, func(tx *postgres.Store) error { return s.endAll(ctx, tx, p, by, id.Organization{}) })
+	return s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := mayHelp(ctx, tx, by, p); err != nil {
+			return err
+		}
+		return s.endAll(ctx, tx, p, by, id.Organization{})
+	})
 }
 
 // ResetFactors deletes the second factors of a person who has lost them, and ends the person's sessions.
-// Errors: identity.ErrPersonNotFound.
+// Errors: identity.ErrPersonNotFound, token.ErrOperatorRole.
 func (s *Service) ResetFactors(ctx context.Context, by audit.Actor, reference string) error {
 	p, err := s.find(ctx, reference)
 	if err != nil {
 		return err
 	}
 	err = s.store.InTx(ctx, func(tx *postgres.Store) error {
+		if err := mayHelp(ctx, tx, by, p); err != nil {
+			return err
+		}
 		if err := s.endAll(ctx, tx, p, by, id.Organization{}); err != nil {
 			return err
 		}
