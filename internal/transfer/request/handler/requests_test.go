@@ -184,6 +184,26 @@ func TestRequestItems(t *testing.T) {
 	bob.handIn(false).WantError(transfer.ErrUnconfirmable)
 }
 
+// TestHandInAfterClockWasSetBack: Ann has the files of Bob's second time, although the clock says that it was before the first.
+func TestHandInAfterClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	s, ann := newOffice(t)
+	made := ann.ask(nil, "bob@example.org")
+	uid, bob := made.String("uid"), ann.partyOf(made, "0")
+	bob.open().send(0, "old.pdf", "old")
+	first := bob.handIn(true).Want(http.StatusOK).String("at")
+	ann.decide(uid, made.String("parties.0.uid"), bob.items[0], "It is the old one.").Want(http.StatusOK)
+	s.Clock.Advance(-2 * time.Second)
+	bob.open().send(0, "new.pdf", "new")
+	second := bob.handIn(true).Want(http.StatusOK).String("at")
+	if got := ann.Get(ann.base + "/" + uid).Want(http.StatusOK).Value("parties.0.items.0.files"); !strings.Contains(fmt.Sprint(got), "new.pdf") {
+		t.Errorf("Ann has %v", got)
+	}
+	if second <= first {
+		t.Errorf("received at %s after %s", second, first)
+	}
+}
+
 // TestRequestUploadProtocols: tus and IETF uploads name the item, too.
 func TestRequestUploadProtocols(t *testing.T) {
 	t.Parallel()

@@ -106,6 +106,9 @@ func (s *Service) HandIn(ctx context.Context, tx *transferpostgres.Store, r tran
 	if h.Received, err = s.clock(ctx, store); err != nil {
 		return h, err
 	}
+	if p.HandedInAt != nil && !h.Received.After(*p.HandedInAt) {
+		h.Received = p.HandedInAt.Add(time.Millisecond) // a clock was set back; the files of the last time are found by their time
+	}
 	switch {
 	case q.State == request.Closed:
 		return h, transfer.ErrRequestClosed
