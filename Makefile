@@ -74,8 +74,9 @@ test-alerts:    suite = $(call needs,promtool,prometheus) promtool check rules d
 test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
 test-breakages: suite = $(call needs,promtool,prometheus) $(GO) test -tags breakages -count=1 -timeout 30m -v -run '^TestBreakages$$' ./internal/app
 test-audit:     suite = $(call needs,rsyslogd,rsyslog-gnutls) $(GO) test -tags rsyslog -count=1 -v -run '^TestRsyslog$$' ./internal/audit/stream
+test-holds:     suite = ROUNDS=$(or $(ROUNDS),200) $(GO) test -count=1 -timeout 30m -v -run '^TestHoldRaces$$' ./internal/app
 test-growth:    suite = $(GO) run -tags growth ./test/growth
-suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-breakages test-audit test-redis test-growth
+suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-breakages test-audit test-redis test-holds test-growth
 .PHONY: $(suites)
 $(suites): build postgres
 	@$(call counted,$(@:test-%=%),$(suite) $(ARGS))

@@ -3,9 +3,12 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,11 +16,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/testkit/scanner"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 )
 
@@ -35,11 +40,9 @@ var unheld = map[string]string{
 	"counts and limits": `transfer.volumes transfer.stored_volumes transfer.volume_samples transfer.daily_sender_codes
 		transfer.daily_mailbox_mails transfer.upload_confirmations transfer.daily_recipients transfer.stranger_reservations
 		transfer.segment_charges`,
-	"follow from rows that are kept": `events event_feeds transfer.search_texts transfer.thumbnails transfer.inspections
-		transfer.damaged_contents transfer.mailbox_suspensions`,
-	"states of items only": `transfer.party_items`,
+	"follow from rows that are kept": `events event_feeds transfer.search_texts transfer.thumbnails transfer.mailbox_suspensions`,
 	"go with the stored bytes, which stay": `transfer.segments transfer.sealed_segments transfer.shared_contents
-		transfer.discarded_objects transfer.erasing`,
+		transfer.discarded_objects transfer.erasing transfer.inspections transfer.damaged_contents`,
 	"holds":                         `holds hold_scope hold_rows hold_contents`,
 	"its whole table has a trigger": `audit_default`,
 	"entries of the audit, which is held, on their way to a receiver": `audit_stream audit_pending audit_outbox`,
@@ -95,9 +98,9 @@ func handOver(p *testkit.Person, reservation string) string {
 	return p.Post(reservation+"/confirm", nil).Want(http.StatusOK).String("uid")
 }
 
-func newHeldWorld(t *testing.T, kind string) heldWorld {
+func newHeldWorld(t *testing.T, kind string, options ...testkit.Option) heldWorld {
 	t.Helper()
-	s := testkit.New(t)
+	s := testkit.New(t, options...)
 	w := heldWorld{Server: s, ann: s.SignUp("ann@example.com"), bob: s.SignUp("bob@example.com")}
 	mailbox := w.ann.Put(s.Transfer+"/mailbox", map[string]any{"vanityLink": "ann", "slogan": "Send it"}).Want(http.StatusCreated)
 	subject := mailbox.String("uid")
@@ -199,6 +202,18 @@ var erasures = map[string]struct {
 		}
 		return 0
 	}, "public.mails", "ann@example.com"},
+	"a request": {hold.Person, func(t *testing.T, w heldWorld) int {
+		made := w.ann.Post(w.Transfer+"/requests", map[string]any{"title": "Statement", "items": []any{map[string]any{"name": "Lease"}},
+			"parties": []any{map[string]any{"email": "bob@example.com", "name": "Bob"}}}).Want(http.StatusCreated)
+		uid := made.String("uid")
+		if _, err := w.App.DB.Pool.Exec(t.Context(), `
+			INSERT INTO transfer.party_items (party, item, state, reason, changed_at)
+			SELECT p.uid, i.uid, 'returned', 'Page 2 is missing', now() FROM transfer.request_parties p
+				JOIN transfer.request_items i ON i.request = p.request WHERE p.request = $1`, uid); err != nil {
+			t.Error(err)
+		}
+		return w.ann.Delete(w.Transfer + "/requests/" + uid).Status
+	}, "transfer.party_items", "Page 2 is missing"},
 }
 
 // TestHolds runs what erases, held and not. The answers are the same, and only with a hold rows and bytes are kept. Once the hold has ended
@@ -278,49 +293,140 @@ func TestHoldsExpire(t *testing.T) {
 	}
 }
 
-// TestHoldRaces: holds beside revocations and the purge. A hold keeps a transfer whole or has found it ended: never rows without bytes.
-func TestHoldRaces(t *testing.T) {
+// TestHoldKeepsInfected: the bytes of an infected file are deleted while its object stays, and a hold keeps them.
+func TestHoldKeepsInfected(t *testing.T) {
 	t.Parallel()
-	s := testkit.New(t)
-	ann := s.SignUp("ann@example.com")
-	if err := s.App.Identity.SetLimits(t.Context(), testkit.Command, "free",
-		identity.LimitsChange{NewTransferLimit: identity.To(500)}); err != nil {
+	w := newHeldWorld(t, hold.Transfer, testkit.Env("CONSIGN_SCANNER_URL", scanner.NewClamd(t).URL))
+	poll.Until(t, "both files are inspected", func() bool {
+		n, err := database.Exec(t.Context(), w.App.DB.Pool, "find", `
+			UPDATE transfer.inspections SET state = 'infected', finding = 'Eicar', scanned_at = $1, due_at = NULL WHERE state <> 'scanning'`,
+			w.Clock.Now().Add(-30*24*time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n == 2
+	})
+	w.run(t, transferservice.InspectJob)
+	if n := w.stored(t); n != 1 {
+		t.Errorf("%d files are stored, want that of the held transfer", n)
+	}
+	if err := hold.End(t.Context(), w.App.DB, testkit.Command, w.hold, w.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	for i := range 200 {
-		made := ann.Post(s.Transfer+"/reservations", map[string]any{"subject": fmt.Sprint("Plan ", i)}).Want(http.StatusCreated)
-		uid := handOver(ann, s.Transfer+"/reservations/"+made.String("uid"))
-		var all sync.WaitGroup
-		var held uuid.UUID
-		all.Go(func() {
-			var err error
-			if held, err = hold.Add(t.Context(), s.App.DB, testkit.Command,
-				hold.Hold{Kind: hold.Transfer, Subject: uuid.MustParse(uid), Name: "Case", Reason: "court order"}, s.Clock.Now()); err != nil {
-				t.Error(err)
-			}
-		})
-		all.Go(func() {
-			if _, err := ann.Try(t.Context(), "DELETE", s.Transfer+"/transfers/"+uid, nil); err != nil {
-				t.Error(err)
-			}
-			if err := s.App.Content.PurgeBytes(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-		all.Wait()
-		if err := s.App.Content.PurgeBytes(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		var copies, contents, bytes int
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `
-			SELECT (SELECT count(*) FROM hold_rows WHERE hold = $1 AND source = 'transfer.transfers'),
-				(SELECT count(*) FROM hold_contents WHERE hold = $1),
-				(SELECT count(*) FROM hold_contents c JOIN transfer.segments g ON g.object = c.content WHERE c.hold = $1)`, held).Scan(
-			&copies, &contents, &bytes); err != nil {
-			t.Fatal(err)
-		}
-		if copies != contents || contents != bytes {
-			t.Fatalf("round %d: %d copies of the transfer, %d files, %d stored", i, copies, contents, bytes)
-		}
+	if n := w.stored(t); n != 0 {
+		t.Errorf("%d files are stored after the hold", n)
 	}
+}
+
+// holdRounds is the count of rounds of TestHoldRaces: some beside the other tests, 200 in make test-holds.
+func holdRounds(t *testing.T) int {
+	t.Helper()
+	raw := os.Getenv("ROUNDS")
+	if raw == "" {
+		return 20
+	}
+	n, err := strconv.Atoi(raw)
+	if err != nil || n < 1 {
+		t.Fatalf("ROUNDS: %q", raw)
+	}
+	return n
+}
+
+// heldRaces are what ends a transfer, or deletes the record of one that has ended: then a hold finds nothing, or keeps a copy.
+var heldRaces = []struct {
+	name   string
+	before func(w heldWorld, uid string)
+	end    func(w heldWorld, uid string) error
+}{
+	{"revocation", nil, func(w heldWorld, uid string) error {
+		_, err := w.ann.Try(w.T.Context(), "DELETE", w.Transfer+"/transfers/"+uid, nil)
+		return err
+	}},
+	{"expiry", func(w heldWorld, uid string) {
+		w.set(uid, `created_at = created_at - interval '2 days', expires_at = created_at - interval '1 day'`)
+	},
+		func(w heldWorld, _ string) error { return w.App.Transfer.ExpireTransfers(w.T.Context()) }},
+	{"retention", func(w heldWorld, uid string) {
+		w.ann.Delete(w.Transfer + "/transfers/" + uid).Want(http.StatusNoContent)
+		w.set(uid, `ended_at = created_at - interval '400 days'`)
+	}, func(w heldWorld, _ string) error { return w.App.Transfer.Purge(w.T.Context()) }},
+}
+
+func (w heldWorld) set(uid, columns string) {
+	w.T.Helper()
+	if _, err := w.App.DB.Pool.Exec(w.T.Context(), `UPDATE transfer.transfers SET `+columns+` WHERE uid = $1`, uid); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// TestHoldRaces: holds beside revocation, expiry, the deletion of records, and the purge of bytes. A hold keeps a transfer whole or has found
+// it ended or gone: never rows without bytes.
+func TestHoldRaces(t *testing.T) {
+	t.Parallel()
+	w := heldWorld{Server: testkit.New(t, testkit.Env("CONSIGN_EXPIRY_GRACE", "1h"))}
+	w.ann = w.SignUp("ann@example.com")
+	rounds := holdRounds(t)
+	if err := w.App.Identity.SetLimits(t.Context(), testkit.Command, "free",
+		identity.LimitsChange{NewTransferLimit: identity.To(len(heldRaces)*rounds + 100)}); err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]int{}
+	for i := range len(heldRaces) * rounds {
+		race := heldRaces[i%len(heldRaces)]
+		made := w.ann.Post(w.Transfer+"/reservations", map[string]any{"subject": fmt.Sprint("Plan ", i)}).Want(http.StatusCreated)
+		uid := handOver(w.ann, w.Transfer+"/reservations/"+made.String("uid"))
+		if race.before != nil {
+			race.before(w, uid)
+		}
+		outcomes[race.name+": "+w.race(uid, func() error { return race.end(w, uid) })]++
+	}
+	t.Log(outcomes)
+}
+
+// race holds a transfer while end ends it and the bytes are purged, and returns what has become of it: kept whole, ended or gone before.
+func (w heldWorld) race(uid string, end func() error) string {
+	t := w.T
+	t.Helper()
+	var all sync.WaitGroup
+	var held uuid.UUID
+	var refused error
+	all.Go(func() {
+		held, refused = hold.Add(t.Context(), w.App.DB, testkit.Command,
+			hold.Hold{Kind: hold.Transfer, Subject: uuid.MustParse(uid), Name: "Case", Reason: "court order"}, w.Clock.Now())
+	})
+	all.Go(func() {
+		if err := errors.Join(end(), w.App.Content.PurgeBytes(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	all.Wait()
+	// A job skips what is locked until its next run.
+	if err := errors.Join(end(), w.App.Content.PurgeBytes(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if errors.Is(refused, hold.ErrNotFound) {
+		return "gone before"
+	} else if refused != nil {
+		t.Fatal(refused)
+	}
+	var copies, objects, contents, bytes, left int
+	var recorded bool
+	if err := w.App.DB.Pool.QueryRow(t.Context(), `
+		SELECT (SELECT count(*) FROM hold_rows WHERE hold = $1 AND source = 'transfer.transfers'),
+			(SELECT count(*) FROM hold_rows WHERE hold = $1 AND source = 'transfer.objects'),
+			(SELECT count(*) FROM hold_contents WHERE hold = $1),
+			(SELECT count(*) FROM hold_contents c JOIN transfer.segments g ON g.object = c.content WHERE c.hold = $1),
+			(SELECT count(*) FROM transfer.objects o JOIN transfer.transfers t ON t.reservation = o.reservation WHERE t.uid = $2),
+			EXISTS (SELECT FROM transfer.transfers WHERE uid = $2)`,
+		held, uid).Scan(&copies, &objects, &contents, &bytes, &left, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	if objects != contents || contents != bytes || left > 0 || copies != 1 && (objects > 0 || !recorded) {
+		t.Fatalf("%s: %d copies of the transfer, %d of its objects, %d files, %d stored, %d left; it is recorded: %t", uid, copies, objects,
+			contents, bytes, left, recorded)
+	}
+	if copies > 0 {
+		return "kept"
+	}
+	return "ended before"
 }
