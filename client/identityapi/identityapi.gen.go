@@ -1359,35 +1359,12 @@ type WebhookDeliveryList struct {
 	Deliveries []WebhookDelivery `json:"deliveries"`
 }
 
-// WebhookEvent defines model for WebhookEvent.
-type WebhookEvent struct {
-	// Receivers The persons in whose feeds the event is: the owner of the webhook, or members of its organization
-	Receivers []uuid.UUID `json:"receivers"`
-
-	// Subject The uid of what changed: a transfer, a person or an organization. The call of its API that reads it has more.
-	Subject string `json:"subject"`
-
-	// UID The uid of the event, as in `GET /events`
-	UID uuid.UUID `json:"uid"`
-}
-
 // WebhookEventKind A kind of event, see `GET /events`
 type WebhookEventKind string
 
 // WebhookList defines model for WebhookList.
 type WebhookList struct {
 	Webhooks []Webhook `json:"webhooks"`
-}
-
-// WebhookMessage defines model for WebhookMessage.
-type WebhookMessage struct {
-	Data WebhookEvent `json:"data"`
-
-	// Timestamp When the event happened
-	Timestamp string `json:"timestamp"`
-
-	// Type A kind of event, or PING. Ignore unknown ones.
-	Type string `json:"type"`
 }
 
 // WebhookSecret defines model for WebhookSecret.
@@ -1462,8 +1439,14 @@ type AvatarNotFound = Error
 // CrossOrigin defines model for CrossOrigin.
 type CrossOrigin = Error
 
+// DiscoveryAnswer defines model for DiscoveryAnswer.
+type DiscoveryAnswer = Discovery
+
 // EmailTooOften defines model for EmailTooOften.
 type EmailTooOften = Error
+
+// EnvironmentAnswer defines model for EnvironmentAnswer.
+type EnvironmentAnswer = Environment
 
 // ExternalAddressInUse defines model for ExternalAddressInUse.
 type ExternalAddressInUse = Error
@@ -1495,6 +1478,12 @@ type Invitations = InvitationList
 // KeyNotFound defines model for KeyNotFound.
 type KeyNotFound = Error
 
+// KeyReused defines model for KeyReused.
+type KeyReused = Error
+
+// MemberAnswer defines model for MemberAnswer.
+type MemberAnswer = Member
+
 // MemberNotFound defines model for MemberNotFound.
 type MemberNotFound = Error
 
@@ -1518,6 +1507,9 @@ type NotProved = Error
 
 // OrganizationNotFound defines model for OrganizationNotFound.
 type OrganizationNotFound = Error
+
+// OrganizationProfileAnswer defines model for OrganizationProfileAnswer.
+type OrganizationProfileAnswer = OrganizationProfile
 
 // PersonNotFound defines model for PersonNotFound.
 type PersonNotFound = Error
@@ -2038,8 +2030,8 @@ type Editor = call.Editor
 // GetWellKnownEnvironment: The same at a well-known path
 //
 //	GET /.well-known/consign-environment
-func (c *Client) GetWellKnownEnvironment(ctx context.Context, params *GetWellKnownEnvironmentParams, editors ...Editor) (*Environment, error) {
-	return call.Do[*Environment](ctx, c.call, http.MethodGet, "/.well-known/consign-environment", params, call.Body{}, editors)
+func (c *Client) GetWellKnownEnvironment(ctx context.Context, params *GetWellKnownEnvironmentParams, editors ...Editor) (*EnvironmentAnswer, error) {
+	return call.Do[*EnvironmentAnswer](ctx, c.call, http.MethodGet, "/.well-known/consign-environment", params, call.Body{}, editors)
 }
 
 // GetAuthorizationServerAnswer is the answer of GetAuthorizationServer.
@@ -2065,8 +2057,8 @@ func (c *Client) GetAuthorizationServer(ctx context.Context, editors ...Editor) 
 // GetOpenIDConfiguration: The same as the standard document
 //
 //	GET /.well-known/openid-configuration
-func (c *Client) GetOpenIDConfiguration(ctx context.Context, editors ...Editor) (*Discovery, error) {
-	return call.Do[*Discovery](ctx, c.call, http.MethodGet, "/.well-known/openid-configuration", nil, call.Body{}, editors)
+func (c *Client) GetOpenIDConfiguration(ctx context.Context, editors ...Editor) (*DiscoveryAnswer, error) {
+	return call.Do[*DiscoveryAnswer](ctx, c.call, http.MethodGet, "/.well-known/openid-configuration", nil, call.Body{}, editors)
 }
 
 // GetRelatedOriginsAnswer is the answer of GetRelatedOrigins.
@@ -2266,8 +2258,8 @@ func (c *Client) RefuseDeviceLogin(ctx context.Context, code UserCode, editors .
 // GetEnvironment: The public settings for clients
 //
 //	GET /environment
-func (c *Client) GetEnvironment(ctx context.Context, params *GetEnvironmentParams, editors ...Editor) (*Environment, error) {
-	return call.Do[*Environment](ctx, c.call, http.MethodGet, "/environment", params, call.Body{}, editors)
+func (c *Client) GetEnvironment(ctx context.Context, params *GetEnvironmentParams, editors ...Editor) (*EnvironmentAnswer, error) {
+	return call.Do[*EnvironmentAnswer](ctx, c.call, http.MethodGet, "/environment", params, call.Body{}, editors)
 }
 
 // FollowEvents: The caller's feed, as server-sent events
@@ -2394,8 +2386,8 @@ func (c *Client) ReturnFormPost(ctx context.Context, key string, editors ...Edit
 // GetDiscovery: The issuer and the keys of tokens
 //
 //	GET /oidc/discovery
-func (c *Client) GetDiscovery(ctx context.Context, editors ...Editor) (*Discovery, error) {
-	return call.Do[*Discovery](ctx, c.call, http.MethodGet, "/oidc/discovery", nil, call.Body{}, editors)
+func (c *Client) GetDiscovery(ctx context.Context, editors ...Editor) (*DiscoveryAnswer, error) {
+	return call.Do[*DiscoveryAnswer](ctx, c.call, http.MethodGet, "/oidc/discovery", nil, call.Body{}, editors)
 }
 
 // CreateOrganization: Create an organization
@@ -2527,15 +2519,15 @@ func (c *Client) DeleteMember(ctx context.Context, uid OrganizationUID, person U
 // GetMember: One member
 //
 //	GET /organizations/{uid}/members/{person}
-func (c *Client) GetMember(ctx context.Context, uid OrganizationUID, person UID, editors ...Editor) (*Member, error) {
-	return call.Do[*Member](ctx, c.call, http.MethodGet, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.Body{}, editors)
+func (c *Client) GetMember(ctx context.Context, uid OrganizationUID, person UID, editors ...Editor) (*MemberAnswer, error) {
+	return call.Do[*MemberAnswer](ctx, c.call, http.MethodGet, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.Body{}, editors)
 }
 
 // PutMember: Replace a member's roles, reference and externalUid
 //
 //	PUT /organizations/{uid}/members/{person}
-func (c *Client) PutMember(ctx context.Context, uid OrganizationUID, person UID, body PutMemberJSONRequestBody, editors ...Editor) (*Member, error) {
-	return call.Do[*Member](ctx, c.call, http.MethodPut, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.JSON(body), editors)
+func (c *Client) PutMember(ctx context.Context, uid OrganizationUID, person UID, body PutMemberJSONRequestBody, editors ...Editor) (*MemberAnswer, error) {
+	return call.Do[*MemberAnswer](ctx, c.call, http.MethodPut, call.Path("/organizations/{uid}/members/{person}", uid, person), nil, call.JSON(body), editors)
 }
 
 // EndMemberSessions: End all sessions of a member
@@ -2556,15 +2548,15 @@ func (c *Client) ListOrganizationPeople(ctx context.Context, uid OrganizationUID
 // GetOrganizationProfile: The organization's profile
 //
 //	GET /organizations/{uid}/profile
-func (c *Client) GetOrganizationProfile(ctx context.Context, uid OrganizationUID, editors ...Editor) (*OrganizationProfile, error) {
-	return call.Do[*OrganizationProfile](ctx, c.call, http.MethodGet, call.Path("/organizations/{uid}/profile", uid), nil, call.Body{}, editors)
+func (c *Client) GetOrganizationProfile(ctx context.Context, uid OrganizationUID, editors ...Editor) (*OrganizationProfileAnswer, error) {
+	return call.Do[*OrganizationProfileAnswer](ctx, c.call, http.MethodGet, call.Path("/organizations/{uid}/profile", uid), nil, call.Body{}, editors)
 }
 
 // PutOrganizationProfile: Replace the organization's profile
 //
 //	PUT /organizations/{uid}/profile
-func (c *Client) PutOrganizationProfile(ctx context.Context, uid OrganizationUID, body PutOrganizationProfileJSONRequestBody, editors ...Editor) (*OrganizationProfile, error) {
-	return call.Do[*OrganizationProfile](ctx, c.call, http.MethodPut, call.Path("/organizations/{uid}/profile", uid), nil, call.JSON(body), editors)
+func (c *Client) PutOrganizationProfile(ctx context.Context, uid OrganizationUID, body PutOrganizationProfileJSONRequestBody, editors ...Editor) (*OrganizationProfileAnswer, error) {
+	return call.Do[*OrganizationProfileAnswer](ctx, c.call, http.MethodPut, call.Path("/organizations/{uid}/profile", uid), nil, call.JSON(body), editors)
 }
 
 // PutSecurity: Require a second factor of the members

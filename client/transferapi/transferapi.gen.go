@@ -86,9 +86,9 @@ const (
 	DocumentRequestSummaryStateOpen   DocumentRequestSummaryState = "open"
 )
 
-// Defines values for DownloadTokenKind.
+// Defines values for DownloadAccessKind.
 const (
-	Download DownloadTokenKind = "download"
+	Download DownloadAccessKind = "download"
 )
 
 // Defines values for FieldsSchemaType.
@@ -686,15 +686,21 @@ type DocumentRequestSummary struct {
 // DocumentRequestSummaryState defines model for DocumentRequestSummary.State.
 type DocumentRequestSummaryState string
 
-// DownloadToken defines model for DownloadToken.
-type DownloadToken struct {
+// DownloadAccess defines model for DownloadAccess.
+type DownloadAccess struct {
 	// Kind The kind of the token
-	Kind  DownloadTokenKind `json:"kind"`
-	Token string            `json:"token"`
+	Kind  DownloadAccessKind `json:"kind"`
+	Token string             `json:"token"`
 }
 
-// DownloadTokenKind The kind of the token
-type DownloadTokenKind string
+// DownloadAccessKind The kind of the token
+type DownloadAccessKind string
+
+// DownloadKey defines model for DownloadKey.
+type DownloadKey struct {
+	ExpiresAt Timestamp `json:"expiresAt"`
+	Key       string    `json:"key"`
+}
 
 // Environment defines model for Environment.
 type Environment struct {
@@ -1100,12 +1106,6 @@ type ObjectRequest struct {
 
 	// Name Up to 1024 bytes, without control characters and overrides of text direction
 	Name string `json:"name"`
-}
-
-// OneTimeKey defines model for OneTimeKey.
-type OneTimeKey struct {
-	ExpiresAt Timestamp `json:"expiresAt"`
-	Key       string    `json:"key"`
 }
 
 // OneTimeKeyRequest defines model for OneTimeKeyRequest.
@@ -2006,6 +2006,9 @@ type UploadMetadata = string
 // UploadOffset defines model for UploadOffset.
 type UploadOffset = int
 
+// AdminunitAnswer defines model for AdminunitAnswer.
+type AdminunitAnswer = Adminunit
+
 // BadRange defines model for BadRange.
 type BadRange = Error
 
@@ -2030,6 +2033,9 @@ type Invalid = Error
 // KeyInvalid defines model for KeyInvalid.
 type KeyInvalid = Error
 
+// KeyReused defines model for KeyReused.
+type KeyReused = Error
+
 // LinkTaken defines model for LinkTaken.
 type LinkTaken = Error
 
@@ -2048,8 +2054,26 @@ type NotFound = Error
 // NotOverseer defines model for NotOverseer.
 type NotOverseer = Error
 
+// ObjectAnswer defines model for ObjectAnswer.
+type ObjectAnswer = Object
+
+// OneTimeKey defines model for OneTimeKey.
+type OneTimeKey = DownloadKey
+
 // OtherVersion defines model for OtherVersion.
 type OtherVersion = Error
+
+// OwnMailboxAnswer defines model for OwnMailboxAnswer.
+type OwnMailboxAnswer = OwnMailbox
+
+// OwnMailboxGroupAnswer defines model for OwnMailboxGroupAnswer.
+type OwnMailboxGroupAnswer = OwnMailboxGroup
+
+// PartsAnswer defines model for PartsAnswer.
+type PartsAnswer = Parts
+
+// ReservationAnswer defines model for ReservationAnswer.
+type ReservationAnswer = Reservation
 
 // TooMany defines model for TooMany.
 type TooMany = Error
@@ -2785,15 +2809,15 @@ type Editor = call.Editor
 // GetAdminunit: The organization's settings for transfers
 //
 //	GET /adminunit
-func (c *Client) GetAdminunit(ctx context.Context, editors ...Editor) (*Adminunit, error) {
-	return call.Do[*Adminunit](ctx, c.call, http.MethodGet, "/adminunit", nil, call.Body{}, editors)
+func (c *Client) GetAdminunit(ctx context.Context, editors ...Editor) (*AdminunitAnswer, error) {
+	return call.Do[*AdminunitAnswer](ctx, c.call, http.MethodGet, "/adminunit", nil, call.Body{}, editors)
 }
 
 // PutAdminunit: Replace the organization's settings for transfers
 //
 //	PUT /adminunit
-func (c *Client) PutAdminunit(ctx context.Context, body PutAdminunitJSONRequestBody, editors ...Editor) (*Adminunit, error) {
-	return call.Do[*Adminunit](ctx, c.call, http.MethodPut, "/adminunit", nil, call.JSON(body), editors)
+func (c *Client) PutAdminunit(ctx context.Context, body PutAdminunitJSONRequestBody, editors ...Editor) (*AdminunitAnswer, error) {
+	return call.Do[*AdminunitAnswer](ctx, c.call, http.MethodPut, "/adminunit", nil, call.JSON(body), editors)
 }
 
 // ListOrganizationMailboxes: Mailboxes of the organization's members
@@ -2865,8 +2889,8 @@ func (c *Client) DeleteMailbox(ctx context.Context, editors ...Editor) error {
 // GetMailbox: The caller's mailbox
 //
 //	GET /mailbox
-func (c *Client) GetMailbox(ctx context.Context, editors ...Editor) (*OwnMailbox, error) {
-	return call.Do[*OwnMailbox](ctx, c.call, http.MethodGet, "/mailbox", nil, call.Body{}, editors)
+func (c *Client) GetMailbox(ctx context.Context, editors ...Editor) (*OwnMailboxAnswer, error) {
+	return call.Do[*OwnMailboxAnswer](ctx, c.call, http.MethodGet, "/mailbox", nil, call.Body{}, editors)
 }
 
 // PutMailbox: Create or replace the caller's mailbox
@@ -2938,15 +2962,15 @@ func (c *Client) DeleteGroup(ctx context.Context, uid string, editors ...Editor)
 // GetGroup: One of the organization's mailbox groups
 //
 //	GET /mailboxgroups/{uid}
-func (c *Client) GetGroup(ctx context.Context, uid string, editors ...Editor) (*OwnMailboxGroup, error) {
-	return call.Do[*OwnMailboxGroup](ctx, c.call, http.MethodGet, call.Path("/mailboxgroups/{uid}", uid), nil, call.Body{}, editors)
+func (c *Client) GetGroup(ctx context.Context, uid string, editors ...Editor) (*OwnMailboxGroupAnswer, error) {
+	return call.Do[*OwnMailboxGroupAnswer](ctx, c.call, http.MethodGet, call.Path("/mailboxgroups/{uid}", uid), nil, call.Body{}, editors)
 }
 
 // PutGroup: Replace one of the organization's mailbox groups
 //
 //	PUT /mailboxgroups/{uid}
-func (c *Client) PutGroup(ctx context.Context, uid string, body PutGroupJSONRequestBody, editors ...Editor) (*OwnMailboxGroup, error) {
-	return call.Do[*OwnMailboxGroup](ctx, c.call, http.MethodPut, call.Path("/mailboxgroups/{uid}", uid), nil, call.JSON(body), editors)
+func (c *Client) PutGroup(ctx context.Context, uid string, body PutGroupJSONRequestBody, editors ...Editor) (*OwnMailboxGroupAnswer, error) {
+	return call.Do[*OwnMailboxGroupAnswer](ctx, c.call, http.MethodPut, call.Path("/mailboxgroups/{uid}", uid), nil, call.JSON(body), editors)
 }
 
 // GetPublicMailbox: The mailbox of a vanity link or uid
@@ -3065,8 +3089,8 @@ func (c *Client) GetPublicTransfer(ctx context.Context, key TransferKey, editors
 // OpenPublicTransfer: Unlock a transfer and get a download token
 //
 //	POST /public/transfers/{key}/access
-func (c *Client) OpenPublicTransfer(ctx context.Context, key TransferKey, body OpenPublicTransferJSONRequestBody, editors ...Editor) (*DownloadToken, error) {
-	return call.Do[*DownloadToken](ctx, c.call, http.MethodPost, call.Path("/public/transfers/{key}/access", key), nil, call.JSON(body), editors)
+func (c *Client) OpenPublicTransfer(ctx context.Context, key TransferKey, body OpenPublicTransferJSONRequestBody, editors ...Editor) (*DownloadAccess, error) {
+	return call.Do[*DownloadAccess](ctx, c.call, http.MethodPost, call.Path("/public/transfers/{key}/access", key), nil, call.JSON(body), editors)
 }
 
 // DownloadLinkedArchive: Download all files with the link as one zip
@@ -3263,15 +3287,15 @@ func (c *Client) CancelReservation(ctx context.Context, uid ReservationUID, edit
 // GetReservation: A reservation with its objects
 //
 //	GET /reservations/{uid}
-func (c *Client) GetReservation(ctx context.Context, uid ReservationUID, editors ...Editor) (*Reservation, error) {
-	return call.Do[*Reservation](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}", uid), nil, call.Body{}, editors)
+func (c *Client) GetReservation(ctx context.Context, uid ReservationUID, editors ...Editor) (*ReservationAnswer, error) {
+	return call.Do[*ReservationAnswer](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}", uid), nil, call.Body{}, editors)
 }
 
 // PatchReservation: Change an open reservation
 //
 //	PATCH /reservations/{uid}
-func (c *Client) PatchReservation(ctx context.Context, uid ReservationUID, body PatchReservationJSONRequestBody, editors ...Editor) (*Reservation, error) {
-	return call.Do[*Reservation](ctx, c.call, http.MethodPatch, call.Path("/reservations/{uid}", uid), nil, call.JSON(body), editors)
+func (c *Client) PatchReservation(ctx context.Context, uid ReservationUID, body PatchReservationJSONRequestBody, editors ...Editor) (*ReservationAnswer, error) {
+	return call.Do[*ReservationAnswer](ctx, c.call, http.MethodPatch, call.Path("/reservations/{uid}", uid), nil, call.JSON(body), editors)
 }
 
 // SendSenderCode: Mail a code to the sender of a transfer to a mailbox
@@ -3307,8 +3331,8 @@ func (c *Client) DeleteObject(ctx context.Context, uid ReservationUID, clientID 
 // GetObject: One object of a reservation
 //
 //	GET /reservations/{uid}/objects/{clientId}
-func (c *Client) GetObject(ctx context.Context, uid ReservationUID, clientID ClientID, editors ...Editor) (*Object, error) {
-	return call.Do[*Object](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}/objects/{clientId}", uid, clientID), nil, call.Body{}, editors)
+func (c *Client) GetObject(ctx context.Context, uid ReservationUID, clientID ClientID, editors ...Editor) (*ObjectAnswer, error) {
+	return call.Do[*ObjectAnswer](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}/objects/{clientId}", uid, clientID), nil, call.Body{}, editors)
 }
 
 // HeadContent: How many bytes of an object are held
@@ -3321,15 +3345,15 @@ func (c *Client) HeadContent(ctx context.Context, uid ReservationUID, clientID C
 // PutContent: Upload an object, whole or in parts
 //
 //	PUT /reservations/{uid}/objects/{clientId}/content
-func (c *Client) PutContent(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, kind string, body io.Reader, editors ...Editor) (*Object, error) {
-	return call.Do[*Object](ctx, c.call, http.MethodPut, call.Path("/reservations/{uid}/objects/{clientId}/content", uid, clientID), params, call.Raw(kind, body), editors)
+func (c *Client) PutContent(ctx context.Context, uid ReservationUID, clientID ClientID, params *PutContentParams, kind string, body io.Reader, editors ...Editor) (*ObjectAnswer, error) {
+	return call.Do[*ObjectAnswer](ctx, c.call, http.MethodPut, call.Path("/reservations/{uid}/objects/{clientId}/content", uid, clientID), params, call.Raw(kind, body), editors)
 }
 
 // GetParts: Which parts of an object are held
 //
 //	GET /reservations/{uid}/objects/{clientId}/parts
-func (c *Client) GetParts(ctx context.Context, uid ReservationUID, clientID ClientID, editors ...Editor) (*Parts, error) {
-	return call.Do[*Parts](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}/objects/{clientId}/parts", uid, clientID), nil, call.Body{}, editors)
+func (c *Client) GetParts(ctx context.Context, uid ReservationUID, clientID ClientID, editors ...Editor) (*PartsAnswer, error) {
+	return call.Do[*PartsAnswer](ctx, c.call, http.MethodGet, call.Path("/reservations/{uid}/objects/{clientId}/parts", uid, clientID), nil, call.Body{}, editors)
 }
 
 // PlanParts: Plan the upload of an object in parts at once

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 )
@@ -32,6 +31,7 @@ var mediaTypes = map[string]string{
 	".svg":   "image/svg+xml",
 	".woff2": "font/woff2",
 	".yaml":  "application/yaml", // RFC 9512
+	".json":  "application/json",
 }
 
 const (
@@ -120,7 +120,7 @@ func readAssets(accent string) (assets, error) {
 	return a, nil
 }
 
-// handleFiles registers the assets and the OpenAPI documents.
+// handleFiles registers the assets.
 func (p *Pages) handleFiles() {
 	for _, name := range p.assets.names {
 		serve := file(name, func() []byte { return p.assets.content(name) }, immutable)
@@ -132,19 +132,6 @@ func (p *Pages) handleFiles() {
 			serve(w, r)
 		})
 	}
-	for _, d := range documents {
-		p.handle(d.path, file(d.path, d.read, revalidate))
-	}
-}
-
-// documents are the OpenAPI documents.
-var documents = []struct {
-	path string
-	read func() []byte
-}{
-	{"/api/identity-v3.yaml", api.IdentityV3},
-	{"/api/transfer-v2.yaml", api.TransferV2},
-	{"/api/admin-v1.yaml", api.AdminV1},
 }
 
 // securityText serves security.txt (RFC 9116): where to report a vulnerability. RFC 9116, 2.5.5 wants an expiry less than a

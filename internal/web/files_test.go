@@ -3,16 +3,20 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"html"
 	"io"
 	"io/fs"
 	"log/slog"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/i18n"
@@ -183,6 +187,7 @@ func TestFilesAreKept(t *testing.T) {
 		prefix + "vendor/preact.js": {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
 		prefix + "icon.svg":         {"image/svg+xml", "public, max-age=31536000, immutable"},
 		"/api/identity-v3.yaml":     {"application/yaml", "no-cache"},
+		"/api/identity-v3.json":     {"application/json", "no-cache"},
 	} {
 		for _, encoding := range []string{"", "gzip", "br, gzip;q=0.5"} {
 			first := ask(t, p, "GET", path, "Accept-Encoding", encoding)
@@ -208,5 +213,36 @@ func TestFilesAreKept(t *testing.T) {
 	}
 	if got := ask(t, p, "GET", "/login", "Accept-Encoding", "gzip;q=0").header.Get("Content-Encoding"); got != "" {
 		t.Errorf("%s was refused", got)
+	}
+}
+
+// TestDocumentsInJSON: the JSON of an OpenAPI document says what its YAML says, and nothing at which generators for OpenAPI 3.0 stumble.
+func TestDocumentsInJSON(t *testing.T) {
+	t.Parallel()
+	p := pages(t)
+	for name, document := range map[string][]byte{"identity-v3": api.IdentityV3(), "transfer-v2": api.TransferV2(), "admin-v1": api.AdminV1()} {
+		var inJSON, inYAML any
+		body := ask(t, p, "GET", "/api/"+name+".json").body
+		if err := json.Unmarshal([]byte(body), &inJSON); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := yaml.Unmarshal(document, &inYAML); err != nil {
+			t.Fatal(err)
+		}
+		normal, err := json.Marshal(inYAML)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(normal, &inYAML); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(inJSON, inYAML) {
+			t.Errorf("%s: JSON and YAML differ", name)
+		}
+		for _, word := range []string{`"exclusiveMinimum"`, `"exclusiveMaximum"`} {
+			if strings.Contains(body, word) {
+				t.Errorf("%s has %s, which is a boolean in OpenAPI 3.0", name, word)
+			}
+		}
 	}
 }

@@ -27,7 +27,8 @@ func Manifest(version string) (release.Statement, error) {
 		add(a.path()+name, a.sums()[name])
 	}
 	for _, d := range documents {
-		add(d.path, sha256.Sum256(d.read()))
+		add("/api/"+d.name+".yaml", sha256.Sum256(d.read()))
+		add("/api/"+d.name+".json", sha256.Sum256(inJSON(d.read())))
 	}
 	return s, nil
 }

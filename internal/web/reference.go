@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	g "maragu.dev/gomponents"
 
-	"github.com/consign-dev/consign/api"
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
@@ -77,20 +76,17 @@ func (p *Pages) handleReference() {
 
 // renderReference returns the content of the page, rendered once.
 func renderReference() (g.Node, error) {
-	var documents []document
-	for _, source := range []struct {
-		file    string
-		content []byte
-	}{{"identity-v3.yaml", api.IdentityV3()}, {"transfer-v2.yaml", api.TransferV2()}, {"admin-v1.yaml", api.AdminV1()}} {
-		d, err := readDocument(source.content)
+	var shown []document
+	for _, source := range documents {
+		d, err := readDocument(source.read())
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", source.file, err)
+			return nil, fmt.Errorf("read %s: %w", source.name, err)
 		}
-		d.File = source.file
-		documents = append(documents, d)
+		d.File = source.name
+		shown = append(shown, d)
 	}
 	var body strings.Builder
-	_ = reference(documents).Render(&body) // writing to memory cannot fail
+	_ = reference(shown).Render(&body) // writing to memory cannot fail
 	return g.Raw(body.String()), nil
 }
 

@@ -96,6 +96,7 @@ func New(o Options) (*Pages, error) {
 		p.handle(e.pattern, p.page(e))
 	}
 	p.handleFiles()
+	p.handleDocuments()
 	if o.SecurityContact != "" {
 		p.handle("/.well-known/security.txt", p.securityText)
 	}

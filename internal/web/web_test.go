@@ -67,7 +67,7 @@ var contractPaths = []string{
 	"/invitation/abc",
 	"/inbox", "/requests", "/requests/new", "/requests/0194a001-0000-7000-8000-000000000001", "/send", "/mailbox", "/account",
 	"/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml",
-	"/api/admin-v1.yaml",
+	"/api/admin-v1.yaml", "/api/identity-v3.json", "/api/transfer-v2.json", "/api/admin-v1.json",
 	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs",
 	"/admin/storage", "/admin/audit", "/admin/keys", "/admin/settings",
 }
@@ -298,7 +298,7 @@ func TestEveryPageHasTheShell(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
 	for _, path := range contractPaths {
-		if text := ask(t, p, "GET", path).body; !strings.HasSuffix(path, ".yaml") && !strings.Contains(text, "/shell.js") {
+		if text := ask(t, p, "GET", path).body; !strings.HasSuffix(path, ".yaml") && !strings.HasSuffix(path, ".json") && !strings.Contains(text, "/shell.js") {
 			t.Errorf("%s: no shell.js", path)
 		}
 	}
