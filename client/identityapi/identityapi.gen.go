@@ -14,6 +14,15 @@ import (
 	"github.com/google/uuid"
 )
 
+// Defines values for AuditRole.
+const (
+	AuditRoleAdministrator AuditRole = "administrator"
+	AuditRoleCommand       AuditRole = "command"
+	AuditRoleJob           AuditRole = "job"
+	AuditRoleOperator      AuditRole = "operator"
+	AuditRolePerson        AuditRole = "person"
+)
+
 // Defines values for AuthenticatorType.
 const (
 	AuthenticatorTypeBcrypt   AuthenticatorType = "bcrypt"
@@ -341,7 +350,7 @@ type AuditEntry struct {
 	// Action resource.verb
 	Action string `json:"action"`
 
-	// Actor Null when it was the operator or a job
+	// Actor Null for a stranger, a command or a job; `role` says which
 	Actor   *AuditPerson       `json:"actor"`
 	At      Timestamp          `json:"at"`
 	Details *map[string]string `json:"details,omitempty"`
@@ -349,6 +358,10 @@ type AuditEntry struct {
 
 	// Object The uid or name of what was changed
 	Object *string `json:"object,omitempty"`
+
+	// Role In which role the actor acted. `person`: for themselves; without an actor it was a stranger, who has no account.
+	// `administrator`: for an organization or a member. `operator`: with the console. `command`: on the server. `job`: without a request.
+	Role AuditRole `json:"role"`
 
 	// Target The person whom it concerns
 	Target *AuditPerson `json:"target"`
@@ -360,6 +373,10 @@ type AuditPerson struct {
 	Name  *string `json:"name,omitempty"`
 	UID   UID     `json:"uid"`
 }
+
+// AuditRole In which role the actor acted. `person`: for themselves; without an actor it was a stranger, who has no account.
+// `administrator`: for an organization or a member. `operator`: with the console. `command`: on the server. `job`: without a request.
+type AuditRole string
 
 // Authenticator defines model for Authenticator.
 type Authenticator struct {
@@ -990,6 +1007,31 @@ type OrganizationSummary struct {
 	SelfSignup bool   `json:"selfSignup"`
 	TimeZone   string `json:"timeZone"`
 	UID        UID    `json:"uid"`
+}
+
+// OwnAuditEntry defines model for OwnAuditEntry.
+type OwnAuditEntry struct {
+	// Action resource.verb
+	Action string `json:"action"`
+
+	// Address Client address of what the caller did
+	Address *string            `json:"address,omitempty"`
+	At      Timestamp          `json:"at"`
+	Details *map[string]string `json:"details,omitempty"`
+	ID      int64              `json:"id"`
+
+	// Object The uid or name of what was changed
+	Object *string `json:"object,omitempty"`
+
+	// Own The caller did it
+	Own bool `json:"own"`
+
+	// Role In which role the actor acted. `person`: for themselves; without an actor it was a stranger, who has no account.
+	// `administrator`: for an organization or a member. `operator`: with the console. `command`: on the server. `job`: without a request.
+	Role AuditRole `json:"role"`
+
+	// Target The person whom it concerns
+	Target *AuditPerson `json:"target"`
 }
 
 // PasskeyOptions defines model for PasskeyOptions.
@@ -1809,6 +1851,19 @@ type PutUploadOriginsJSONBody struct {
 // PutUploadOriginsJSONBodyAuthFactorType defines parameters for PutUploadOrigins.
 type PutUploadOriginsJSONBodyAuthFactorType string
 
+// ListProfileAuditParams defines parameters for ListProfileAudit.
+type ListProfileAuditParams struct {
+	// Action One action, or with a final dot all of a resource: `session.`
+	Action *string `form:"action,omitempty" json:"action,omitempty"`
+
+	// Since Earliest time
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// After Only entries with a smaller id
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+	Limit *int   `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
 // GetProfileAvatarParams defines parameters for GetProfileAvatar.
 type GetProfileAvatarParams struct {
 	// Height Height in pixels. The closest stored size is sent. The default is the largest.
@@ -2615,6 +2670,18 @@ func (c *Client) GetProfile(ctx context.Context, editors ...Editor) (*Person, er
 //	PUT /profile
 func (c *Client) PutProfile(ctx context.Context, body PutProfileJSONRequestBody, editors ...Editor) (*Person, error) {
 	return call.Do[*Person](ctx, c.call, http.MethodPut, "/profile", nil, call.JSON(body), editors)
+}
+
+// ListProfileAuditAnswer is the answer of ListProfileAudit.
+type ListProfileAuditAnswer struct {
+	Entries []OwnAuditEntry `json:"entries"`
+}
+
+// ListProfileAudit: What happened in the caller's account
+//
+//	GET /profile/audit
+func (c *Client) ListProfileAudit(ctx context.Context, params *ListProfileAuditParams, editors ...Editor) (*ListProfileAuditAnswer, error) {
+	return call.Do[*ListProfileAuditAnswer](ctx, c.call, http.MethodGet, "/profile/audit", params, call.Body{}, editors)
 }
 
 // ListAuthenticators: The caller's verified authenticators

@@ -103,7 +103,7 @@ var authorization = map[string][]string{
 	"access cookie": {"GET /id/v3/profile/avatar", "GET /id/v3/organizations/{uid}/avatar", "GET /id/v3/organizations/{uid}/documents"},
 	"access": {
 		"GET /id/v3/events", "GET /id/v3/device/{code}", "POST /id/v3/device/{code}/approve", "POST /id/v3/device/{code}/refuse",
-		"GET /id/v3/profile/export", "POST /id/v3/profile/export",
+		"GET /id/v3/profile/audit", "GET /id/v3/profile/export", "POST /id/v3/profile/export",
 		"GET /id/v3/webhooks", "POST /id/v3/webhooks", "GET /id/v3/webhooks/{uid}", "PUT /id/v3/webhooks/{uid}", "DELETE /id/v3/webhooks/{uid}",
 		"POST /id/v3/webhooks/{uid}/rotate", "POST /id/v3/webhooks/{uid}/ping", "GET /id/v3/webhooks/{uid}/deliveries",
 		"POST /id/v3/webhooks/{uid}/deliveries/{delivery}/send",

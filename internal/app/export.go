@@ -274,7 +274,7 @@ func (a *App) writeExport(ctx context.Context, to io.Writer, record identityserv
 		return err
 	}
 	action := func(e audit.Record) exportedAction { return exportedActionFrom(record.UID, e) }
-	if err := writeArray(w, "audit", a.Identity.PersonAudit(ctx, record.UID), action); err != nil {
+	if err := writeArray(w, "audit", a.Identity.PersonAudit(ctx, record.UID, audit.Filter{}), action); err != nil {
 		return err
 	}
 	_, _ = w.WriteString("\n}\n")

@@ -68,6 +68,7 @@ type Filter struct {
 	Action       string          // one action, or with a trailing dot all actions of a resource ("session."); empty: all
 	Since        time.Time       // earliest time; zero: all
 	After        int64           // only entries with a smaller ID; 0: from the newest
+	AsPerson     bool            // as Person may see them: without holds, of which only operators learn (contract 4.30)
 	Limit        int             // 1 to MaxLimit; 0: 100
 }
 
@@ -89,9 +90,9 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 		args = append(args, filter.Organization, database.Null(filter.Person))
 		sql = newest("organization = $5 AND ($6::uuid IS NULL OR actor = $6 OR target = $6)")
 	case !filter.Person.IsZero():
-		args = append(args, filter.Person)
+		args = append(args, filter.Person, filter.AsPerson)
 		// Each half scans its own index from the newest entry and stops at the limit.
-		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5") + `) ORDER BY id DESC LIMIT $4`
+		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5 AND NOT ($6 AND starts_with(action, 'hold.'))") + `) ORDER BY id DESC LIMIT $4`
 	}
 	records, err := database.All[Record](ctx, q, "list audit", sql, args...)
 	for i := range records {

@@ -17,14 +17,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/testkit/clock"
 	"github.com/consign-dev/consign/internal/testkit/freeport"
 	"github.com/consign-dev/consign/internal/testkit/output"
@@ -206,6 +209,7 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 	server.App = a
 	go func() { server.done <- a.Run(ctx) }()
 	t.Cleanup(func() {
+		server.knowsActions()
 		server.Stop()
 		server.grepLog()
 	})
@@ -246,6 +250,17 @@ func (s *Server) answersReady() bool {
 	}
 	_ = resp.Body.Close()
 	return resp.StatusCode == http.StatusOK
+}
+
+// knowsActions reports an action in the audit that is not one of audit.Actions, unless the server has stopped.
+func (s *Server) knowsActions() {
+	s.T.Helper()
+	recorded, err := database.Scalars[string](context.Background(), s.App.DB.Pool, "list actions", "SELECT DISTINCT action FROM audit")
+	for _, action := range recorded {
+		if err == nil && !slices.Contains(audit.Actions, action) && !strings.HasPrefix(action, "probe.") { // of tests
+			s.T.Errorf("the action %s is not in audit.Actions", action)
+		}
+	}
 }
 
 // Stop shuts the server down as SIGTERM does and waits for it; calling it again does nothing.

@@ -133,6 +133,7 @@ func (h *Handler) profileRoutes() []httpapi.Route {
 			token.ScopeOrganizationManage), Handler: h.getProfile},
 		{Method: "PUT", Pattern: "/profile", Auth: open, Handler: h.putProfile},
 		{Method: "DELETE", Pattern: "/profile", Auth: open, Handler: h.deleteProfile},
+		{Method: "GET", Pattern: "/profile/audit", Auth: access, Handler: h.getProfileAudit},
 		{Method: "GET", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.getExport, Download: true, Once: true},
 		{Method: "POST", Pattern: "/profile/export", Auth: access, Produces: []string{typeZIP}, Handler: h.createExport},
 		{Method: "GET", Pattern: avatar, Auth: readable, Produces: []string{typeJPEG}, Handler: h.getProfileAvatar},

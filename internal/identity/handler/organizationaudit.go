@@ -21,6 +21,7 @@ type auditEntryResponse struct {
 	ID      int64             `json:"id"`
 	At      httpapi.Time      `json:"at"`
 	Action  string            `json:"action"`
+	Role    audit.Kind        `json:"role"`
 	Object  string            `json:"object,omitempty"`
 	Actor   *auditPerson      `json:"actor"`
 	Target  *auditPerson      `json:"target"`
@@ -43,7 +44,7 @@ func auditPersonFrom(p id.Person, m identity.Member) *auditPerson {
 
 func auditEntryFrom(e service.OrganizationEntry) auditEntryResponse {
 	return auditEntryResponse{
-		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Details: e.Details,
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Role: e.Kind, Object: e.Object, Details: e.Details,
 		Actor: auditPersonFrom(e.Person, e.ActorMember), Target: auditPersonFrom(e.Target, e.TargetMember),
 	}
 }
@@ -94,7 +95,8 @@ func auditQuery(r *http.Request) (f audit.Filter, format string, err error) {
 }
 
 // auditHead is the header of the audit log as CSV.
-var auditHead = []string{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details"}
+var auditHead = []string{"at", "action", "object", "actor", "actorName", "actorEmail", "target", "targetName", "targetEmail", "details",
+	"role"}
 
 func auditRow(e service.OrganizationEntry) []string {
 	uid := func(p id.Person) string {
@@ -105,6 +107,6 @@ func auditRow(e service.OrganizationEntry) []string {
 	}
 	return []string{
 		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, uid(e.Person), e.ActorMember.Name, e.ActorMember.Email,
-		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, e.Facts(),
+		uid(e.Target), e.TargetMember.Name, e.TargetMember.Email, e.Facts(), string(e.Kind),
 	}
 }

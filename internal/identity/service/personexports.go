@@ -53,7 +53,8 @@ func (s *Service) RecordExport(ctx context.Context, by audit.Actor, p id.Person)
 	return s.record(ctx, s.store, audit.Entry{Actor: by, Action: "person.export", Object: p.String(), Target: p})
 }
 
-// PersonAudit lists the audit entries by and about a person, newest first, for an export.
-func (s *Service) PersonAudit(ctx context.Context, p id.Person) iter.Seq2[audit.Record, error] {
-	return audit.Pages(audit.Filter{Person: p}, func(f audit.Filter) ([]audit.Record, error) { return audit.List(ctx, s.store.Querier(), f) })
+// PersonAudit lists the audit entries by and about a person that a filter selects, newest first, as the person may see them.
+func (s *Service) PersonAudit(ctx context.Context, p id.Person, f audit.Filter) iter.Seq2[audit.Record, error] {
+	f.Person, f.AsPerson = p, true
+	return audit.Pages(f, func(f audit.Filter) ([]audit.Record, error) { return audit.List(ctx, s.store.Querier(), f) })
 }

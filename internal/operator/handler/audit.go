@@ -17,6 +17,7 @@ type entryResponse struct {
 	ID           int64             `json:"id"`
 	At           httpapi.Time      `json:"at"`
 	Action       string            `json:"action"`
+	Role         audit.Kind        `json:"role"`
 	Object       string            `json:"object"`
 	Actor        *personResponse   `json:"actor"`
 	Target       *personResponse   `json:"target"`
@@ -45,7 +46,7 @@ func EntryJSON(e operator.Entry) any { return entryFrom(e) }
 
 func entryFrom(e operator.Entry) entryResponse {
 	out := entryResponse{
-		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson),
+		ID: e.ID, At: httpapi.Time(e.At), Action: e.Action, Role: e.Kind, Object: e.Object, Actor: personFrom(e.Person, e.ActorPerson),
 		Target:    personFrom(e.Target, e.TargetPerson),
 		UserAgent: e.Client.UserAgent, Details: e.Details,
 	}
@@ -99,7 +100,7 @@ func (h *Handler) getAudit(w http.ResponseWriter, r *http.Request) error {
 
 // auditHead is the header of the audit as CSV.
 var auditHead = []string{"at", "action", "object", "actor", "actorEmail", "target", "targetEmail", "organization", "address", "userAgent",
-	"details"}
+	"details", "role"}
 
 func auditRow(e operator.Entry) []string {
 	named := func(zero bool, text string) string {
@@ -111,6 +112,6 @@ func auditRow(e operator.Entry) []string {
 	return []string{
 		e.At.UTC().Format(time.RFC3339), e.Action, e.Object, named(e.Person.IsZero(), e.Person.String()), e.ActorPerson.Email,
 		named(e.Target.IsZero(), e.Target.String()), e.TargetPerson.Email, named(e.Organization.IsZero(), e.Organization.String()),
-		named(!e.Client.Address.IsValid(), e.Client.Address.String()), e.Client.UserAgent, e.Facts(),
+		named(!e.Client.Address.IsValid(), e.Client.Address.String()), e.Client.UserAgent, e.Facts(), string(e.Kind),
 	}
 }

@@ -2,9 +2,11 @@
 
 import { Button, Notice, Problem, Waiting, html, useAction, useLoaded, useRef, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
-import { T, when } from "./i18n.js";
+import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
 import { saveBody } from "./downloads.js";
+import { AuditList } from "./auditlist.js";
+import { named } from "./auditwords.js";
 import { Choice, Search, periods, useSince } from "./lists.js";
 import { usePlace } from "./place.js";
 import { useStepUp } from "./stepup.js";
@@ -60,6 +62,10 @@ async function uidOf(at, wanted) {
 /** The uid of nobody: the one of zeros selects everybody. */
 const nobody = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
+/** An entry as the list shows it. @param {IdentityAPI["AuditEntry"]} e */
+const shown = (e) => ({ id: e.id, at: e.at, told: { action: e.action, role: e.role, actor: named(e.actor), target: named(e.target),
+  object: e.object ?? "", details: e.details ?? {} } });
+
 /** @param {{at: OrganizationPath}} props */
 function Audit({ at }) {
   const [{ action, period, member }, go] = usePlace("#security", { action: "", period: "", member: "" });
@@ -81,8 +87,8 @@ function Audit({ at }) {
     return body.entries;
   }, [at, action, since, member]);
   const next = useAction(async () => {
-    const shown = [...value ?? [], ...pages];
-    const { body } = await own("GET", query(shown[shown.length - 1].id));
+    const last = pages.at(-1) ?? value?.at(-1);
+    const { body } = await own("GET", query(last?.id));
     setPages([...pages, ...body.entries]);
     setMore(body.entries.length === pageSize);
   });
@@ -95,7 +101,6 @@ function Audit({ at }) {
     ["session.", T("Sessions")], ["mailbox.", T("Mailboxes")], ["mailboxgroup.", T("Groups of mailboxes")],
       ["adminunit.", T("Rules for transfers")],
     ["transfer.", T("Transfers")], ["token.", T("API tokens")], ["webhook.", T("Webhooks")]];
-  const person = (/** @type {IdentityAPI["AuditPerson"] | null | undefined} */ p) => (p ? p.name || p.email || p.uid : "–");
   return html`<section class="card stack wide"><h2>${T("Activity")}</h2>
     <${Search} label=${T("Member (address or uid)")} value=${member}
       onSearch=${(/** @type {string} */ text) => go({ member: text })} refused=${error}>
@@ -104,12 +109,7 @@ function Audit({ at }) {
         onChange=${(/** @type {string} */ chosen) => go({ period: chosen })} choices=${periods()} /><//>
     <${Problem} error=${error ?? next.error ?? save.error} />
     ${value && value.length === 0 && html`<${Empty} drawing="search" sentence=${T("Nothing matches.")} />`}
-    ${value && html`<ul class="list rows">${[...value, ...pages].map((e) => html`<li key=${e.id}>
-      <div class="row between"><code>${e.action}</code><span class="hint">${when(e.at)}</span></div>
-      <span class="hint block break">${person(e.actor)}${e.target && e.target.uid !== e.actor?.uid ? ` → ${person(e.target)}` : ""}</span>
-      ${Object.keys(e.details ?? {}).length > 0 && html`<code class="sum">
-        ${Object.entries(e.details ?? {}).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code>`}
-    </li>`)}</ul>`}
+    ${value && html`<${AuditList} entries=${[...value, ...pages].map(shown)} />`}
     <div class="row">
       ${more && value && value.length > 0 && html`<${Button} busy=${next.busy} onClick=${() => next.run()}>${T("Show more")}<//>`}
       <${Button} icon="download" busy=${save.busy} onClick=${() => save.run("csv", "text/csv")}>${T("Download as a table (CSV)")}<//>

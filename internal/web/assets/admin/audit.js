@@ -1,9 +1,11 @@
 // /admin/audit: who did what in the installation: filter, table and lines of JSON to save.
 
 import { Button, Field, Problem, Waiting, html, useAction } from "../ui.js";
-import { T, when } from "../i18n.js";
+import { T } from "../i18n.js";
+import { AuditList } from "../auditlist.js";
+import { named } from "../auditwords.js";
 import { saveBody } from "../downloads.js";
-import { Choice, Filters, Listed, Nothing, Table, periods, useSince } from "../lists.js";
+import { Choice, Filters, Listed, Nothing, periods, useSince } from "../lists.js";
 import { usePlace } from "../place.js";
 import { ask, showConsole, useList } from "./console.js";
 
@@ -41,20 +43,14 @@ showConsole("audit", () => {
   </section>`;
 });
 
-/** A person of an entry; nobody is a stranger, a command or a job. @param {{of: AdminAPI["AuditPerson"] | null | undefined}} props */
-const Person = ({ of }) => (of ? html`<span class="break" title=${of.uid}>${of.email || of.uid}</span>` : "–");
+/** An entry as the list shows it. @param {AdminAPI["AuditEntry"]} e */
+const shown = (e) => ({ id: e.id, at: e.at, facts: [e.actor?.name && e.actor.email, e.address],
+  told: { action: e.action, role: e.role, actor: named(e.actor), target: named(e.target), object: e.object, details: e.details } });
 
 function Entries({ list }) {
   if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  const row = (/** @type {AdminAPI["AuditEntry"]} */ e) => html`<tr key=${e.id}>
-    <th scope="row"><code>${e.action}</code><span class="hint block">${when(e.at)}</span></th>
-    <td><${Person} of=${e.actor} />${e.address && html`<span class="hint block">${e.address}</span>`}</td>
-    <td>${e.target && e.target.uid !== e.actor?.uid && html`<${Person} of=${e.target} />`}<span class="hint block break">
-      ${e.object}</span></td>
-    <td class="said"><code>${Object.entries(e.details).map(([name, text]) => `${name}: ${text}`).join(" · ")}</code></td>
-  </tr>`;
   return html`<${Problem} error=${list.error} />
     ${list.items.length === 0 ? html`<${Nothing} sentence=${T("Nothing matches.")} />`
-    : html`<${Table} caption=${T("Audit")} head=${[T("Action"), T("By"), T("About"), T("Details")]}>${list.items.map(row)}<//>`}
+    : html`<${AuditList} entries=${list.items.map(shown)} />`}
     <${Listed} of=${list} />`;
 }
