@@ -62,7 +62,7 @@ campaign = $(GO) test -tags campaign -count=1 -v -timeout
 needs = test/lib.sh need $(1) $(2) &&
 test-race:      suite = $(call needs,$(CC),gcc) CGO_ENABLED=1 bash -o pipefail -c '$(GO) test -json -race -timeout 90m "$$@" ./... | $(GO) run ./scripts/testlog' race
 test-encrypted: suite = CONSIGN_TEST_STORAGE_ENCRYPTION=on $(GO) test -timeout 40m ./internal/app ./internal/transfer/...
-test-crash:     suite = $(campaign) 90m -run '^TestCrash(Parts|Concatenation|Inspections)?$$' ./test/campaign
+test-crash:     suite = $(campaign) 90m -run '^TestCrash(Parts|Concatenation|Inspections|Move)?$$' ./test/campaign
 test-memory:    suite = $(campaign) 60m -run '^TestMemory$$' ./test/campaign
 test-restarts:  suite = $(call needs,caddy,caddy) $(call needs,nginx,nginx-light) $(call needs,openssl,openssl) $(campaign) 20m -run '^TestRestartByDocuments$$' ./test/campaign
 test-faults:    suite = $(campaign) 90m -run '$(or $(RUN),^TestFaults)' ./test/campaign

@@ -6,4 +6,4 @@ cd "$root"
 start_s3
 go test -tags s3 -count=1 -timeout 20m "$@" ./internal/blob/s3 ./test/s3
 [ -x bin/consign ] || make -s build
-go test -tags campaign -count=1 -timeout 90m "$@" -run '^TestCrash(Parts|Concatenation)?$' ./test/campaign
+go test -tags campaign -count=1 -timeout 90m "$@" -run '^TestCrash(Parts|Concatenation|Move)?$' ./test/campaign

@@ -120,7 +120,8 @@ func commands() []command {
 			[]string{"on [UNTIL]", "at FROM [UNTIL]", "off"}, maintenance},
 		{"fsck", "compare all stored bytes, or a --sample of 1%, with the database; --after UID goes on after an interruption; " +
 			"--accept takes over the state after a restore", []string{"[--sample SHARE] [--after UID] [--accept]"}, fsck},
-		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION)", []string{"encrypt"}, storage},
+		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION); move those of CONSIGN_STORAGE_SECOND_URL to URL, " +
+			"which is CONSIGN_STORAGE_URL and may lack secrets and parameters", []string{"encrypt", "move --to URL"}, storage},
 		{"backup", "record that a backup was completed: the last line of a backup script, so that an alert can tell when there is none",
 			[]string{"record"}, backup},
 		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so; " +

@@ -17,6 +17,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/blob/pair"
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
@@ -107,6 +108,7 @@ type App struct {
 	database    Database
 	volume      *floor.Volume // nil with Options.NoStorage
 	sealed      *sealed.Store // the storage above which the floor is
+	places      *pair.Store   // between which files are moved; nil without CONSIGN_STORAGE_SECOND_URL
 	marks       blob.Store    // the storage without its floor, for the marks of the transparency log; nil with Options.NoStorage
 }
 

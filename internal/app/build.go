@@ -1,26 +1,18 @@
-// Builds the mechanisms: tokens, jobs, mail, blob store and rate limits. Registers the periodic jobs of mechanisms.
+// Builds the mechanisms: tokens, jobs, mail and rate limits. Registers the periodic jobs of mechanisms.
 
 package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
-	"github.com/consign-dev/consign/internal/blob"
-	"github.com/consign-dev/consign/internal/blob/disk"
-	"github.com/consign-dev/consign/internal/blob/floor"
-	"github.com/consign-dev/consign/internal/blob/s3"
-	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/i18n"
-	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
 	"github.com/consign-dev/consign/internal/ratelimit"
@@ -28,8 +20,6 @@ import (
 	"github.com/consign-dev/consign/internal/scan"
 	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/token"
-	"github.com/consign-dev/consign/internal/transfer/content"
-	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 	transferservice "github.com/consign-dev/consign/internal/transfer/service"
 	"github.com/consign-dev/consign/internal/translog"
 )
@@ -99,48 +89,6 @@ func (a *App) mailTransport() (mail.Transport, error) {
 	return directory, nil
 }
 
-// blobStore opens the store of CONSIGN_STORAGE_URL, which encrypts if CONSIGN_STORAGE_ENCRYPTION says so; nil with Options.NoStorage.
-func (a *App) blobStore(ctx context.Context, rows sealed.Rows, keys seal.Box) (blob.Store, error) {
-	if a.options.NoStorage {
-		return nil, nil
-	}
-	u, err := url.Parse(a.config.StorageURL)
-	if err != nil {
-		return nil, errors.New("CONSIGN_STORAGE_URL is not a URL") // err would contain the secret
-	}
-	var store blob.Store
-	dir := filepath.FromSlash(u.Path)
-	if u.Scheme == "s3" {
-		o, parseErr := s3.Parse(a.config.StorageURL)
-		if parseErr != nil {
-			return nil, fmt.Errorf("CONSIGN_STORAGE_URL %w", parseErr)
-		}
-		dir = filepath.Join(a.config.DataDir, "spool")
-		o.SpoolDir = dir
-		store, err = a.bucketStore(ctx, o)
-	} else {
-		store, err = a.diskStore(ctx, dir)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("CONSIGN_STORAGE_URL: %w", err)
-	}
-	a.marks = store
-	f := a.config.StorageFloor
-	a.volume = floor.New(floor.Options{Dir: dir, Bytes: f.Bytes, Percent: f.Percent, Measure: a.options.Space, Log: a.log})
-	a.sealed = sealed.New(sealed.Options{Inner: store, Rows: rows, Box: keys, On: a.config.StorageEncryption})
-	return a.volume.Store(a.sealed), nil // above the encryption, whose last segment may go below the floor
-}
-
-// EncryptStored encrypts the files that are stored in plain (content.Service.EncryptStored).
-func (a *App) EncryptStored(ctx context.Context, damaged func(id.Object) error, progress func(content.Progress)) (content.EncryptResult,
-	error) {
-	if !a.config.StorageEncryption {
-		return content.EncryptResult{},
-			errors.New("CONSIGN_STORAGE_ENCRYPTION is off: turn it on for all replicas first, or new files stay plain")
-	}
-	return a.Content.EncryptStored(ctx, a.sealed, a.volume.Room, damaged, progress)
-}
-
 // scanning returns how files are inspected.
 func (a *App) scanning() (transferservice.ScanOptions, error) {
 	c := a.config
@@ -180,50 +128,6 @@ func logWitnesses(c config.Config) (all []*translog.Witness, err error) {
 		all = append(all, w)
 	}
 	return all, nil
-}
-
-// bucketStore opens the store in a bucket. An empty bucket is an error when the database has rows of stored files.
-func (a *App) bucketStore(ctx context.Context, o s3.Options) (blob.Store, error) {
-	store, err := s3.New(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	empty, err := store.Empty(ctx)
-	if err == nil && empty {
-		err = a.checkUnused(ctx, fmt.Sprintf("nothing lies in bucket %s below %q", o.Bucket, o.Prefix), "are they the right ones?",
-			"put any object there")
-	}
-	return store, err
-}
-
-// diskStore opens or creates the store in dir. A missing store is an error when the database has rows of stored files: the file
-// system is probably not mounted.
-func (a *App) diskStore(ctx context.Context, dir string) (blob.Store, error) {
-	layer := a.options.BlobFS
-	if layer == nil {
-		layer = disk.OS()
-	}
-	missing, err := disk.Missing(dir, layer)
-	if err != nil {
-		return nil, err
-	}
-	if missing {
-		if err := a.checkUnused(ctx, dir+" holds neither uploads nor objects", "is it mounted?", "make both directories"); err != nil {
-			return nil, err
-		}
-	}
-	return disk.New(dir, layer)
-}
-
-// checkUnused returns an error when the database has rows of stored files. It is called for a storage that is empty. The message
-// consists of the finding, a question to the operator, and the last resort.
-func (a *App) checkUnused(ctx context.Context, found, question, otherwise string) error {
-	used, err := content.StorageUsed(ctx, transferpostgres.New(a.DB))
-	if err == nil && used {
-		err = fmt.Errorf("%s, and the database knows that there were files: %s (if they are lost for good, bring back a backup, or %s; "+
-			"consign fsck then lists what is gone)", found, question, otherwise)
-	}
-	return err
 }
 
 // rateLimits opens the store of CONSIGN_REDIS_URL, or one in memory. Buckets in Redis use its clock, except in tests with

@@ -231,7 +231,7 @@ func secretsOf(c config.Config) []string {
 	for _, key := range [][]byte{c.SecretKey, c.SecretKeyPrevious} {
 		all = append(all, base64.StdEncoding.EncodeToString(key))
 	}
-	for _, text := range []string{c.DatabaseURL, c.ListenDatabaseURL, c.RedisURL, c.SMTPURL, c.StorageURL, c.TSAURL} {
+	for _, text := range []string{c.DatabaseURL, c.ListenDatabaseURL, c.RedisURL, c.SMTPURL, c.StorageURL, c.StorageSecondURL, c.TSAURL} {
 		u, err := url.Parse(text)
 		if err != nil {
 			continue

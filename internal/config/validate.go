@@ -126,9 +126,12 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	} else {
 		k.must(c.ListenDatabaseURL == "", "LISTEN_DATABASE_URL", "is of no use without CONSIGN_DATABASE_URL")
 	}
-	k.service("STORAGE_URL", c.StorageURL, "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
-		return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
-	})
+	for name, value := range map[string]string{"STORAGE_URL": c.StorageURL, "STORAGE_SECOND_URL": c.StorageSecondURL} {
+		k.service(name, value, "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
+			return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
+		})
+	}
+	k.must(c.StorageSecondURL == "" || c.StorageSecondURL != c.StorageURL, "STORAGE_SECOND_URL", "must differ from CONSIGN_STORAGE_URL")
 	k.service("REDIS_URL", c.RedisURL, "a URL like redis://host:6379/0",
 		func(u *url.URL) bool { return hasScheme(u, "redis", "rediss", "unix") })
 	k.service("TSA_URL", c.TSAURL, "a URL like https://tsa.example.com/",

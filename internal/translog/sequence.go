@@ -113,6 +113,11 @@ func (l *Log) lead(ctx context.Context) (row, error) {
 		if err := l.checkMark(ctx, r); err != nil {
 			return row{}, err
 		}
+		if r.Size > 0 { // the storage may be a new place, or the mark may have been lost
+			if err := l.writeMark(ctx, r); err != nil {
+				return row{}, err
+			}
+		}
 		l.last = r
 	}
 	return r, nil

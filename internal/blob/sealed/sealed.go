@@ -98,6 +98,9 @@ type segment struct {
 	layout layout
 }
 
+// Plain returns the key of a segment without what marks its encrypted bytes.
+func Plain(key blob.Key) string { return strings.TrimSuffix(string(key), suffix) }
+
 func sealedKey(o id.Segment) blob.Key { return blob.SegmentKey(o) + suffix }
 
 // newKey gives a segment without a row a key.

@@ -116,3 +116,19 @@ func (s *Store) SaveSums(ctx context.Context, o id.Object, epoch int64, k Sums, 
 		o, epoch, k.Held, k.ShaState, k.SHA256, k.Head, database.Null(k.MIMEType), k.CRC32, database.Null(lease))
 	return n == 1, err
 }
+
+// StoredSegment is what the database says of a segment whose bytes the storage lists.
+type StoredSegment struct {
+	Exists     bool // it has a row
+	Size, Held int64
+	Discarded  bool // its bytes await the purge and are not held (contract 4.30)
+}
+
+// StoredSegment returns what is known of a segment.
+func (s *Store) StoredSegment(ctx context.Context, u id.Segment) (StoredSegment, error) {
+	return database.One[StoredSegment](ctx, s.q, "look up segment", nil, `
+		SELECT g.uid IS NOT NULL AS exists, coalesce(g.size, 0) AS size, coalesce(g.held, 0) AS held,
+			coalesce(EXISTS (SELECT FROM transfer.discarded_objects d WHERE d.object = g.object AND d.discarded_at < 'infinity')
+				AND NOT EXISTS (SELECT FROM hold_contents h WHERE h.content = g.object), false) AS discarded
+		FROM (SELECT $1::uuid AS u) asked LEFT JOIN transfer.segments g ON g.uid = asked.u`, u)
+}
