@@ -104,7 +104,8 @@ secret=$(cat "$old/secret.key")
 step "Backup 1, running server: uploads continue between the database dump and the file copy"
 export BACKUP="$work/backup-1"
 mkdir "$BACKUP"
-documented backup-database
+(export CONSIGN_DATA_DIR="$old" CONSIGN_PUBLIC_URL="$url"; documented backup-database)
+if beside backup "$BACKUP" 2>/dev/null; then fail "a second backup was written over the first"; fi
 deliver "Delivered after the dump" "$work/files/later.bin"
 send_range "$work/files/half.bin" 4000000 6000000 "$half/objects/file-1/content" "$half_token" >/dev/null
 send_range "$work/files/half.bin" 4000000 10000000 "$between/objects/file-1/content" "$between_token" >/dev/null
@@ -114,7 +115,7 @@ step "Backup 2, maintenance mode: no changes between the database dump and the f
 export BACKUP="$work/backup-2"
 mkdir "$BACKUP"
 beside maintenance on
-documented backup-database
+(export CONSIGN_DATA_DIR="$old" CONSIGN_PUBLIC_URL="$url"; documented backup-database)
 documented backup-files
 beside maintenance off
 
@@ -128,7 +129,24 @@ rm -rf "$work/old"
 step "Restore backup 1: the files are newer than the rows, and no row lacks its file"
 export BACKUP="$work/backup-1"
 new_place one
-documented restore
+if CONSIGN_SECRET_KEY=$(head -c 32 /dev/zero | base64) consign restore "$BACKUP" 2>"$work/refused"; then fail "restored with a wrong secret key"; fi
+grep 'CONSIGN_SECRET_KEY is not that of the backup' "$work/refused"
+cp -a "$BACKUP" "$work/damaged"
+printf x | dd of="$work/damaged/consign.dump" bs=1 seek=2000 conv=notrunc status=none
+if consign restore "$work/damaged" 2>"$work/refused"; then fail "restored a damaged dump"; fi
+grep 'consign.dump in .* is damaged' "$work/refused"
+documented restore | tee "$work/restored"
+grep -q '^files checked: 3, missing or damaged: 0$' "$work/restored" || fail "not all files of the list were found"
+# The command goes on where the database is restored already. A file that is not there is named.
+lost=$(find "$OBJECTS/objects" -type f -size 281k)
+mv "$lost" "$work/lost"
+status=0
+consign restore --verify "$BACKUP" >"$work/restored" || status=$?
+cat "$work/restored"
+[ "$status" = 1 ] || fail "restore --verify exited with $status although a file is missing"
+[ "$(grep -c '^lost ' "$work/restored")" = 1 ] || fail "restore --verify must name exactly the file that is missing"
+mv "$work/lost" "$lost"
+if consign restore "$work/backup-2" 2>/dev/null; then fail "restored into a database that is not empty"; fi
 status=0
 consign fsck >"$work/fsck" || status=$?
 cat "$work/fsck"
@@ -181,4 +199,40 @@ resume "$half" "$half_token" "$work/files/half.bin" 6000000
 check_transfer "Half an upload" "$work/files/half.bin"
 stop_server
 
-step "Done: all three backups restored without a difference."
+step "Any moment: the database returns to before an accident"
+mkdir "$work/archive"
+if [ "$(id -u)" = 0 ]; then chown postgres "$work/archive"; chmod 755 "$work"; fi
+export BACKUP="$work/backup-4" ARCHIVE="$work/archive"
+mkdir "$BACKUP"
+new_place four
+documented archive
+as_postgres pg_ctl -D "$place/postgres/data" -w -l "$place/postgres/log" -o "-c listen_addresses= -k $place/postgres" restart >/dev/null
+start_server "$place/var" "$port" "$admin" --migrate --demo
+owner=$(sed -n 's/^email: *//p' "$place/var/demo.txt") password=$(sed -n 's/^password: *//p' "$place/var/demo.txt")
+deliver "Before the base backup" "$work/files/small.bin"
+documented base
+deliver "After it" "$work/files/middle.bin"
+MOMENT=$(psql -XAt "$DATABASE" -c "SELECT clock_timestamp()")
+export MOMENT PGDATA="$place/postgres/data"
+deliver "After the moment" "$work/files/later.bin"
+psql -Xq "$DATABASE" -c "DROP SCHEMA transfer CASCADE" 2>/dev/null
+psql -XAtq "$DATABASE" -c "SELECT pg_switch_wal()" >/dev/null
+stop_server
+as_postgres pg_ctl -D "$PGDATA" -m fast -w stop >/dev/null
+mv "$PGDATA" "$PGDATA-away"
+documented recover
+if [ "$(id -u)" = 0 ]; then chown -R postgres "$PGDATA"; fi
+as_postgres pg_ctl -D "$PGDATA" -w -l "$place/postgres/log" -o "-c listen_addresses= -k $place/postgres" start >/dev/null
+for _ in $(seq 300); do [ "$(psql -XAt "$DATABASE" -c "SELECT pg_is_in_recovery()")" = f ] && break; sleep 0.2; done
+status=0
+consign fsck >"$work/fsck" || status=$?
+cat "$work/fsck"
+[ "$(grep -c '^orphan ' "$work/fsck")" = 1 ] || fail "fsck must report exactly one orphan: the file delivered after the moment"
+if grep -E '^(lost|damaged) ' "$work/fsck"; then fail "fsck reports a file as lost or damaged"; fi
+start_server "$place/var" "$port" "$admin"
+access=$(sign_in "$identity" "$owner" "$password")
+check_transfer "Before the base backup" "$work/files/small.bin"
+check_transfer "After it" "$work/files/middle.bin"
+stop_server
+
+step "Done: all three backups and the moment before the accident are restored without a difference."

@@ -122,8 +122,10 @@ func commands() []command {
 			"--accept takes over the state after a restore", []string{"[--sample SHARE] [--after UID] [--accept]"}, fsck},
 		{"storage", "encrypt the files that are stored in plain (CONSIGN_STORAGE_ENCRYPTION); move those of CONSIGN_STORAGE_SECOND_URL to URL, " +
 			"which is CONSIGN_STORAGE_URL and may lack secrets and parameters", []string{"encrypt", "move --to URL"}, storage},
-		{"backup", "record that a backup was completed: the last line of a backup script, so that an alert can tell when there is none",
-			[]string{"record"}, backup},
+		{"backup", "write the database, and the list of the stored files that belong to it, into a new directory; record, as the last line of " +
+			"a backup script, that all is copied", []string{"DIR", "record"}, backup},
+		{"restore", "bring the database of a backup into an empty one; --verify then reads each stored file of its list and compares the SHA-256",
+			[]string{"[--verify] DIR"}, restore},
 		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so; " +
 			"check the chain of a file that CONSIGN_AUDIT_STREAM has filled, or - for standard input", []string{
 			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]", "verify FILE",

@@ -1,4 +1,4 @@
-// The commands consign maintenance, backup, keys and mail.
+// The commands consign maintenance, keys and mail.
 
 package main
 
@@ -42,14 +42,6 @@ func maintenance(ctx context.Context, env environment, args []string) error {
 		return usageError("consign maintenance: " + problem)
 	}
 	return withApp(ctx, env, func(a *app.App) error { return a.SetMaintenance(ctx, m) })
-}
-
-// backup records that a backup was completed.
-func backup(ctx context.Context, env environment, args []string) error {
-	if _, _, err := action("backup", args, map[string][2]int{"record": {}}); err != nil {
-		return err
-	}
-	return withApp(ctx, env, func(a *app.App) error { return a.RecordBackup(ctx) })
 }
 
 // keys lists and changes the signing keys.

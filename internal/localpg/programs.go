@@ -115,3 +115,21 @@ func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
+
+// Client returns the path of a client program, such as pg_dump, of a version that can talk to a server of the major version: the installed
+// one of that version, else a newer one.
+func Client(name string, major int) (string, error) {
+	best := ""
+	for _, p := range installed(places, os.Getenv("PATH")) {
+		if path := filepath.Join(p.dir, name); p.version() >= major && executable(path) {
+			best = path // of the versions, the lowest comes last
+		}
+	}
+	if path, err := exec.LookPath(name); best == "" && err == nil {
+		best = path // a machine with the client programs only; it says itself when it is too old
+	}
+	if best == "" {
+		return "", fmt.Errorf("%s of Postgres %d or newer is not installed: run 'apt-get install postgresql-client'", name, major)
+	}
+	return best, nil
+}

@@ -1,3 +1,5 @@
+// Copies objects from the second place to the first, and compares them.
+
 package pair
 
 import (

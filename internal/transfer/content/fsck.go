@@ -191,6 +191,26 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	return found(*finding)
 }
 
+// CheckListed compares a complete content, of which a list says size and SHA-256, with its row and its stored bytes. The finding is nil
+// when all agree.
+func (s *Service) CheckListed(ctx context.Context, content id.Object, size int64, sum []byte) (*Finding, error) {
+	row, err := s.store.StoredContent(ctx, content)
+	switch {
+	case errors.Is(err, transfer.ErrNotFound):
+		return &Finding{Kind: FindingLost, Object: content, Detail: "the database does not have it"}, nil
+	case err != nil:
+		return nil, err
+	case row.IntendedSize != size || !bytes.Equal(row.SHA256, sum):
+		return &Finding{Kind: FindingDamaged, Object: content, Detail: "size or SHA-256 are others in the database than in the list"}, nil
+	}
+	segments, err := s.store.Segments(ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	_, finding, err := s.checkStored(ctx, row, segments, nil)
+	return finding, err
+}
+
 // unchanged reports whether rows are still as they were read, so that a finding about them is valid.
 func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject, segments []postgres.Segment) (bool, error) {
 	now, err := s.store.StoredObject(ctx, row.UID)
