@@ -112,11 +112,10 @@ var publicEntries = []entry{
 		lead: func(p i18n.Printer) string {
 			return p.T("Set up the mailbox where others send you files.")
 		}},
-	{pattern: "/account", script: "account",
-		title: func(p i18n.Printer) string { return p.T("Your account") },
-		lead: func(p i18n.Printer) string {
-			return p.T("Your profile, your email addresses and ways to sign in.")
-		}},
+	accountPage("", "account", func(p i18n.Printer) string { return p.T("Your account") }),
+	accountPage("/security", "account-security", func(p i18n.Printer) string { return p.T("Sign-in and security") }),
+	accountPage("/devices", "account-devices", func(p i18n.Printer) string { return p.T("Devices and programs") }),
+	accountPage("/privacy", "account-privacy", func(p i18n.Printer) string { return p.T("Data and activity") }),
 	{pattern: "/device", script: "device",
 		title: func(p i18n.Printer) string { return p.T("Sign in a program") },
 		lead: func(p i18n.Printer) string {
@@ -134,6 +133,12 @@ func requestsPage(pattern string) entry {
 	return entry{pattern: pattern, script: "requests", styles: []string{"requests.css"},
 		title: func(p i18n.Printer) string { return p.T("Requests") },
 		lead:  func(p i18n.Printer) string { return p.T("Documents that you have asked others for.") }}
+}
+
+// accountPage returns one of the pages of a person's account.
+func accountPage(below, script string, title func(p i18n.Printer) string) entry {
+	return entry{pattern: "/account" + below, script: script, title: title,
+		lead: func(p i18n.Printer) string { return p.T("Your profile, your email addresses and ways to sign in.") }}
 }
 
 // frame is the script of pages whose content the server renders.

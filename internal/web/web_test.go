@@ -65,7 +65,8 @@ func ask(t *testing.T, h http.Handler, method, path string, header ...string) an
 var contractPaths = []string{
 	"/", "/m/demo", "/q/abc", "/g/sales", "/t/abc", "/signup", "/login", "/continue", "/confirm/abc", "/reset", "/reset/abc", "/undo/abc",
 	"/invitation/abc",
-	"/inbox", "/requests", "/requests/new", "/requests/0194a001-0000-7000-8000-000000000001", "/send", "/mailbox", "/account",
+	"/inbox", "/requests", "/requests/new", "/requests/0194a001-0000-7000-8000-000000000001", "/send", "/mailbox",
+	"/account", "/account/security", "/account/devices", "/account/privacy",
 	"/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml",
 	"/api/admin-v1.yaml", "/api/identity-v3.json", "/api/transfer-v2.json", "/api/admin-v1.json",
 	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs",

@@ -1,8 +1,10 @@
 // Accounts: from the first sign-up to the second factor, by page and mail.
 
 import fs from "node:fs";
-import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, retype, settled, signedIn, test, totp,
+import path from "node:path";
+import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, pictures, retype, settled, signedIn, test, totp,
   visitor } from "./kit.mjs";
+import { judge } from "./looks.mjs";
 
 const password = "violet-anchor-92-meadow";
 
@@ -206,7 +208,7 @@ export async function accountTests() {
 
   await test("second factor and recovery codes", async () => {
     const who = await person("Tara");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     await p.getByRole("button", { name: "Set up" }).click();
     await p.getByAltText("QR code for your authenticator app").waitFor();
     const key = await p.textContent(".qr .key");
@@ -244,8 +246,6 @@ export async function accountTests() {
     await p.getByText("Not confirmed").waitFor();
     await p.getByRole("button", { name: `Remove ${second}` }).click();
     await p.getByText("Not confirmed").waitFor({ state: "detached" });
-    await p.getByText("This device").waitFor();
-    await p.getByText("Active now").waitFor();
     const picture = await p.evaluate(async () => {
       const canvas = Object.assign(document.createElement("canvas"), { width: 640, height: 400 });
       const context = canvas.getContext("2d");
@@ -259,6 +259,7 @@ export async function accountTests() {
     await p.waitForSelector(".picture .avatar img");
     const { body } = await api("GET", "/id/v3/profile", { token: await access(who) });
     equal([body.name, body.hasAvatar], ["Paula Porter", true], "profile");
+    await p.getByRole("link", { name: "Sign-in and security" }).click();
     await p.getByLabel("Current password").fill("wrong one");
     await p.getByLabel("New password").fill(password);
     await p.getByRole("button", { name: "Change password" }).click();
@@ -266,9 +267,40 @@ export async function accountTests() {
     await p.getByLabel("Current password").fill(who.password);
     await p.getByRole("button", { name: "Change password" }).click();
     await p.getByText("Your new password is set").waitFor();
+    await p.getByRole("link", { name: "Devices and programs" }).click();
+    await p.getByText("This device").waitFor();
+    await p.getByText("Active now").waitFor();
     await p.getByRole("button", { name: "Sign out everywhere" }).click();
     await p.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
     await p.waitForURL(`${base}/`);
+  });
+
+  await test("the account has four pages with history, by keyboard and on a narrow phone, and old links lead to them", async () => {
+    const who = await person("Frieda");
+    const names = ["Profil", "Anmeldung und Sicherheit", "Geräte und Programme", "Daten und Aktivität"];
+    const paths = ["/account", "/account/security", "/account/devices", "/account/privacy"];
+    const narrow = await signedIn(who, { locale: "de-DE", viewport: { width: 320, height: 640 } });
+    const p = await page(narrow, "/account");
+    const here = () => p.locator(".parts [aria-current=page]").textContent();
+    for (const [i, name] of names.entries()) {
+      await p.locator(".parts").getByRole("link", { name }).press("Enter");
+      await p.waitForURL(`${base}${paths[i]}`);
+      await settled(p);
+      await p.locator("main .card").first().waitFor();
+      equal(await here(), name, "the page");
+      await judge(p, `${paths[i]} in German at 320 px`);
+      await p.screenshot({ path: path.join(pictures, `account-${i}-de-320.png`), fullPage: true });
+    }
+    await p.goBack();
+    await p.waitForURL(`${base}/account/devices`);
+    await p.goForward();
+    await p.waitForURL(`${base}/account/privacy`);
+    await p.getByText("Frieda hat das Konto angelegt").first().waitFor();
+    for (const part of ["tokens", "webhooks"]) {
+      const q = await page(narrow, `/account#${part}`);
+      await q.waitForURL(`${base}/account/devices#${part}`);
+      await q.locator(`#${part}`).waitFor();
+    }
   });
 
   await test("an organization: create, invite, join, groups, settings", async () => {

@@ -287,8 +287,9 @@ export async function consoleTests() {
     consign("admin", "add", single.email);
     const q = await page(await signedIn(single), "/admin");
     await q.getByText("Operators need a second factor.").waitFor();
-    await q.getByRole("link", { name: "Account" }).last().click();
-    await q.waitForURL("**/account");
+    await q.getByRole("link", { name: "Sign-in and security" }).click();
+    await q.waitForURL("**/account/security");
+    await q.getByRole("button", { name: "Set up" }).waitFor();
     forgive(/403/);
   });
 

@@ -6,7 +6,8 @@ export async function devicesTests() {
   await test("no layout shifts while a page loads", async () => {
     const viewport = { width: 360, height: 740 };
     for (const [context, places] of [[await visitor({ viewport }), ["/", "/m/demo"]],
-      [await signedIn(demo, { viewport }), ["/inbox", "/send", "/mailbox", "/account"]]]) {
+      [await signedIn(demo, { viewport }), ["/inbox", "/send", "/mailbox", "/account", "/account/security", "/account/devices",
+        "/account/privacy"]]]) {
       await context.addInitScript(() => {
         window.shifted = [];
         new PerformanceObserver((list) => {
@@ -55,7 +56,7 @@ export async function devicesTests() {
       "/transfer/v2/public/mailbox/nora.box", { json });
     await api("POST", "/id/v3/auth/login", { json: { email: who.email, type: "bcrypt", key: who.password } });
     const context = await signedIn(who);
-    for (const [where, word] of [["/mailbox", "Cancel"], ["/account", "Sign out"]]) {
+    for (const [where, word] of [["/mailbox", "Cancel"], ["/account/devices", "Sign out"]]) {
       const p = await page(context, where), buttons = p.locator("main").getByText(word, { exact: true });
       await buttons.first().waitFor();
       const names = await buttons.evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
@@ -72,7 +73,7 @@ export async function devicesTests() {
       const accent = getComputedStyle(mark).color;
       return all.filter((e) => getComputedStyle(e).backgroundColor === accent).map((e) => e.textContent.trim());
     });
-    const own = ["/", "/inbox", "/send", "/mailbox", "/account",
+    const own = ["/", "/inbox", "/send", "/mailbox", "/account", "/account/security", "/account/devices", "/account/privacy",
       ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage",
         "documents"].map((part) => `/organization#${part}`)];
     for (const [context, places] of [[await visitor(), ["/", "/m/demo", "/login", "/signup", "/reset", "/verify"]],
@@ -87,8 +88,9 @@ export async function devicesTests() {
         if (names.length > 1) throw new Error(`${where}: ${names.join(", ")}`);
       }
     }
-    const p = await page(await signedIn(demo), "/account");
-    for (const name of ["Change password", "Save"]) {
+    const context = await signedIn(demo);
+    for (const [where, name] of [["/account/security", "Change password"], ["/account", "Save"]]) {
+      const p = await page(context, where);
       await p.getByRole("button", { name, exact: true }).focus();
       await p.waitForTimeout(250); // the transition of colours
       equal(await filled(p), [name], "the section with the focus");

@@ -183,7 +183,7 @@ export async function dropTests() {
   });
 
   await test("drop: dialogs are in the middle, badges and pairs are not pushed out of line", async () => {
-    const p = await page(await signedIn(await person("Dora")), "/account");
+    const p = await page(await signedIn(await person("Dora")), "/account/privacy");
     await p.locator(".button.danger").last().click();
     const box = await p.locator("dialog[open]").boundingBox(), { height } = p.viewportSize();
     if (Math.abs(box.y + box.height / 2 - height / 2) > 4) throw new Error(`the dialog is at ${box.y}`);

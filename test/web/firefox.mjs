@@ -16,7 +16,8 @@ await requestTests();
 
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
   "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/api/"];
-const own = ["/inbox", "/requests", "/requests/new", "/send", "/mailbox", "/account",
+const own = ["/inbox", "/requests", "/requests/new", "/send", "/mailbox", "/account", "/account/security", "/account/devices",
+  "/account/privacy",
   ...["profile", "members", "mailboxes", "groups", "transfers", "settings", "security", "usage",
     "documents"].map((part) => `/organization#${part}`)];
 for (const viewport of [{ width: 1280, height: 860 }, { width: 360, height: 740 }]) {

@@ -46,7 +46,7 @@ export async function journeyTests() {
 
   await test("journey: leaving with a copy of one's data", async () => {
     const { boss, member } = await office("leaving");
-    const p = await page(await signedIn(member, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/account");
+    const p = await page(await signedIn(member, { locale: "de-DE", viewport: { width: 390, height: 800 } }), "/account/privacy");
     const [copy] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Ihre Daten herunterladen" }).click()]);
     equal(copy.suggestedFilename(), "export.zip", "name of the copy");
     const program = "import json,sys,zipfile; z = zipfile.ZipFile(sys.argv[1]); "

@@ -97,7 +97,10 @@ const owners = (w) => [
   ["mailbox", "/mailbox"],
   ["verify-signed-in", "/verify"],
   ["account", "/account"],
-  ["dialog", "/account", async (p) => {
+  ["account-security", "/account/security"],
+  ["account-devices", "/account/devices"],
+  ["account-privacy", "/account/privacy"],
+  ["dialog", "/account/privacy", async (p) => {
     await p.locator(".button.danger").last().click();
     await p.waitForSelector("dialog[open]");
   }],
@@ -123,7 +126,7 @@ const beginners = (w) => [
   ["inbox-empty", "/inbox"],
   ["mailbox-new", "/mailbox"],
   ["invitation", `/invitation/${w.invitation}`],
-  ["second-factor-setup", "/account", async (p) => {
+  ["second-factor-setup", "/account/security", async (p) => {
     await p.getByRole("button", { name: "Set up" }).click();
     await p.waitForSelector(".qr img");
   }],
@@ -133,7 +136,7 @@ const beginners = (w) => [
 async function prepare() {
   const w = await world();
   const careful = await person("Carola"), newcomer = await person("Ingrid", "ingrid@harbour.example");
-  const p = await page(await signedIn(careful), "/account");
+  const p = await page(await signedIn(careful), "/account/security");
   await p.getByRole("button", { name: "Set up" }).click();
   const key = await p.textContent(".qr .key");
   await p.fill("[name=code]", totp(key));

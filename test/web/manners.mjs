@@ -7,7 +7,8 @@ import { world } from "./world.mjs";
 import { judge } from "./looks.mjs";
 import { operator, pages as consolePages } from "./console.mjs";
 
-const own = ["/inbox", "/requests", "/requests/new", "/device", "/send", "/mailbox", "/account", "/organization",
+const own = ["/inbox", "/requests", "/requests/new", "/device", "/send", "/mailbox", "/account", "/account/security", "/account/devices",
+  "/account/privacy", "/organization",
   ...["members", "mailboxes", "groups", "transfers", "settings", "security", "usage", "documents"].map((part) => `/organization#${part}`)];
 const open = ["/", "/m/mara.lindqvist", "/m/dmitri", "/m/no-such-box", "/g/harbour", "/login", "/signup", "/reset", "/reset/abc",
   "/confirm/abc", "/invitation/abc", "/t/abc", "/nowhere", "/verify", "/r/abc", "/q/abc", "/undo/abc", "/continue", "/api/"];
@@ -143,7 +144,7 @@ export async function mannersTests() {
   });
 
   await test("a dialog keeps the keyboard and gives it back", async () => {
-    const p = await page(await signedIn(await person("Kim")), "/account");
+    const p = await page(await signedIn(await person("Kim")), "/account/privacy");
     const opener = p.getByRole("button", { name: "Delete account" });
     await opener.focus();
     await p.keyboard.press("Enter");

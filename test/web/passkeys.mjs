@@ -43,7 +43,7 @@ export async function passkeyTests() {
 
   await test("passkeys: added, signs in without a password, removed", async () => {
     const who = await person("Petra");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     const device = await authenticator(p);
     await add(p, "My phone");
     await p.getByText("synced by your devices").waitFor();
@@ -78,7 +78,7 @@ export async function passkeyTests() {
 
   await test("passkeys: the second factor after the password, without user verification", async () => {
     const who = await person("Pablo");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     const device = await authenticator(p, { verifies: false, backup: false });
     await add(p, "Key ring");
     await p.getByText("on one device only").waitFor();
@@ -100,7 +100,7 @@ export async function passkeyTests() {
 
   await test("passkeys: the autofill of the address offers them", async () => {
     const who = await person("Paul");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     await authenticator(p);
     await add(p, "Laptop");
     const context = await visitor();
@@ -121,7 +121,7 @@ export async function passkeyTests() {
 
   await test("passkeys: one that is chosen in the autofill signs in", async () => {
     const who = await person("Pina");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     const device = await authenticator(p);
     await add(p, "Watch");
     const q = await page(await visitor(), "/verify"); // a page that asks for no passkey
@@ -132,9 +132,10 @@ export async function passkeyTests() {
 
   await test("passkeys: an old session asks for one in place", async () => {
     const who = await person("Pia");
-    const p = await page(await signedIn(who), "/account");
+    const p = await page(await signedIn(who), "/account/security");
     await authenticator(p);
     await add(p, "Tablet");
+    await p.goto(new URL("/account", p.url()).href);
     // The session is young. Its requests are refused as those of an old one until they have a passkey's answer.
     await p.route(`**${identity}/profile/emails`, async (route) => {
       const sent = route.request().method() === "POST" ? route.request().postDataJSON() : {};

@@ -21,7 +21,7 @@ export async function tokenTests() {
     const who = await person("Tilda");
     await api("PUT", `${transfer}/mailbox`, { token: await access(who), json: { vanityLink: "tilda.box" } });
     const context = await signedIn(who);
-    const p = await page(context, "/account");
+    const p = await page(context, "/account/devices");
     await make(p, "Nightly backup", "Deliver files to certain mailboxes", "See and download transfers");
     await p.getByRole("textbox", { name: "Mailboxes" }).fill("nobody.here");
     await p.getByRole("button", { name: "Create the token" }).click();

@@ -227,7 +227,7 @@ export async function troubleTests() {
   });
 
   await test("printing shows the recovery codes only", async () => {
-    const p = await page(await signedIn(await person("Prisca")), "/account");
+    const p = await page(await signedIn(await person("Prisca")), "/account/security");
     await p.getByRole("button", { name: "Create recovery codes" }).click();
     await p.waitForSelector(".codes");
     await p.emulateMedia({ media: "print" });

@@ -15,7 +15,7 @@ export async function webhookTests() {
     });
     await new Promise((resolve) => receiver.listen(0, "127.0.0.1", () => resolve(undefined)));
     try {
-      const p = await page(await signedIn(await person("Wanda")), "/account");
+      const p = await page(await signedIn(await person("Wanda")), "/account/devices");
       const at = p.locator("#webhooks");
       await at.getByRole("button", { name: "Create a webhook" }).click();
       await at.getByLabel("Address").fill("http://hooks.example.com/");
@@ -62,7 +62,7 @@ export async function webhookTests() {
     });
     await new Promise((resolve) => cloud.listen(0, "127.0.0.1", () => resolve(undefined)));
     try {
-      const p = await page(await signedIn(await person("Wilma")), "/account");
+      const p = await page(await signedIn(await person("Wilma")), "/account/devices");
       const at = p.locator("#webhooks");
       await at.getByRole("button", { name: "Create an export target" }).click();
       await at.getByLabel("Copy to").selectOption("s3");

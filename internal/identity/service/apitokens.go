@@ -261,7 +261,7 @@ func (s *Service) mailExpiring(ctx context.Context, tx *postgres.Store, due []id
 		if len(to.Addresses) == 0 {
 			continue
 		}
-		page := "/account"
+		page := "/account/devices"
 		if !t.Organization.IsZero() {
 			page = "/organization"
 		}

@@ -122,7 +122,7 @@ func (s *Service) workFactorMails(ctx context.Context, job factorMailsJob) error
 			}
 			if _, err := s.mailer.Queue(ctx, tx.Tx(), mail.Message{
 				To: m.Email, ToName: m.Name, Locale: m.Locale, TimeZone: m.TimeZone, Template: mail.FactorRequired, Reference: m.Person.String(),
-				Data: map[string]any{"organization": o.Profile.Name, "link": s.notices.Link(m.Host, "/account")},
+				Data: map[string]any{"organization": o.Profile.Name, "link": s.notices.Link(m.Host, "/account/security")},
 			}); err != nil {
 				return err
 			}

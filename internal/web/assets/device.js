@@ -39,7 +39,7 @@ function Program({ code, onOther }) {
   if (done === "approve") {
     return html`<div class="center"><div class="seal"><${Icon} name="check" /></div>
       <${StepHeading}>${T("The program is signed in")}<//>
-      <p>${T("Go back to it. You can end its session on your account page.")}</p><a class="button" href="/account">
+      <p>${T("Go back to it. You can end its session on your account page.")}</p><a class="button" href="/account/devices">
         ${T("Your account")}</a></div>`;
   }
   if (done) {

@@ -37,8 +37,8 @@ function Factor({ at }) {
       : T("Members can sign in with just their password.")}</p>
     ${!required && html`<p class="hint">
       ${T("If you require it, every member gets an email, and sessions without a second factor lose access.")}</p>`}
-    ${!required && !ready && html`<${Notice}>${T("Set up a second factor for yourself first, then sign in with it.")} <a href="/account">
-      ${T("Account")}</a><//>`}
+    ${!required && !ready && html`<${Notice}>${T("Set up a second factor for yourself first, then sign in with it.")}
+      <a href="/account/security">${T("Sign-in and security")}</a><//>`}
     <${Problem} error=${put.error} />
     <div><${Button} kind=${required ? "plain" : "primary"} busy=${put.busy} disabled=${!required && !ready}
       onClick=${() => put.run(!required)}>

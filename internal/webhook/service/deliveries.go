@@ -278,7 +278,7 @@ func (s *Service) mailDisabled(ctx context.Context, tx *postgres.Store, w webhoo
 	if err != nil || to.Email == "" {
 		return err
 	}
-	page := "/account"
+	page := "/account/devices"
 	if !w.Organization.IsZero() {
 		page = "/organization"
 	}

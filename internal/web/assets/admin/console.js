@@ -138,5 +138,5 @@ function Refused({ error }) {
     ${T("This page is for the operators of this installation.")}<//>`;
   if (error.code !== TokenCode.OPERATOR_FACTOR) return html`<${Problem} error=${error} />`;
   return html`<${Notice} kind="bad">${T("Operators need a second factor. Set one up on the account page, then sign in with it.")}<//>
-    <p><a class="button" href="/account">${T("Account")}</a></p>`;
+    <p><a class="button" href="/account/security">${T("Sign-in and security")}</a></p>`;
 }
