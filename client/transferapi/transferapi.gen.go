@@ -1478,6 +1478,14 @@ type PublicTransfer struct {
 	// Locked The transfer is protected and not unlocked: subject, message, answers, counts and objects are absent
 	Locked bool `json:"locked"`
 
+	// Mailbox The sender's mailbox, which takes replies without an account. For the owner of the mailbox that the transfer was sent to: that
+	// mailbox. Left out while the transfer is locked, and when there is none.
+	Mailbox *struct {
+		// HasPicture There is a picture behind its page
+		HasPicture bool `json:"hasPicture"`
+		UID        UID  `json:"uid"`
+	} `json:"mailbox,omitempty"`
+
 	// MalwareStatus partly: the scanner has read only a part, or an archive could not be opened · failed: no verdict yet, it is tried again. Left out: unscanned
 	MalwareStatus *MalwareStatus `json:"malwareStatus,omitempty"`
 

@@ -45,6 +45,15 @@ export async function consoleTests() {
     equal(await p.locator(".part").count(), 8, "parts");
     equal(await p.locator(".part.failed").count(), 0, "parts that have failed");
     await p.getByRole("row", { name: /mail/ }).waitFor();
+    await p.route("**/admin/v1/overview", async (route) => {
+      const answer = await route.fetch(), body = await answer.json();
+      body.receipts.state = "failed";
+      body.jobs.state = "warning";
+      await route.fulfill({ response: answer, json: body });
+    });
+    await p.reload();
+    await p.locator(".part.failed").waitFor();
+    equal((await p.locator(".part h2").allTextContents()).slice(0, 3), ["Receipts", "Background jobs", "Database"], "what is broken first");
   });
 
   await test("console: the help desk sees people and mails, and an auditor has no buttons", async () => {
@@ -140,11 +149,14 @@ export async function consoleTests() {
   await test("console: an operator finds a person, resets the factors and ends the sessions", async () => {
     const olga = await operator("Olivia"), paula = await operator("Paula");
     const p = await page(await signedIn(olga), "/admin/people");
-    await p.getByLabel("Begins with").fill(paula.email.slice(0, 8).toUpperCase());
+    await p.getByLabel("Search for").fill(paula.email.slice(1, 12).toUpperCase());
     await p.getByRole("button", { name: "Search" }).click();
     await p.getByRole("link", { name: paula.email }).click();
     await p.getByRole("row", { name: /Authenticator app/ }).waitFor();
     equal(await p.getByRole("row", { name: /127\.0\.0\.1|::1/ }).count() > 0, true, "sessions");
+    const mails = p.getByRole("region", { name: "Mail queue" });
+    await mails.getByRole("row", { name: /sent/ }).first().waitFor();
+    equal((await mails.getByRole("rowheader").allTextContents()).every((to) => to.startsWith(paula.email)), true, "mails to the person only");
     await p.getByRole("button", { name: "Reset second factors" }).click();
     const dialog = p.getByRole("dialog", { name: "Reset second factors" });
     await dialog.getByLabel("Reason").fill("Lost the phone, ticket 7");

@@ -6,13 +6,37 @@ import { createRequire } from "node:module";
 import { api, file, mail, page, person, pictures, settled, signedIn, slow, test, totp, unfold, visitor } from "./kit.mjs";
 import { world } from "./world.mjs";
 
-const axe = fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const engine = (name) => fs.readFileSync(createRequire(import.meta.url).resolve(name), "utf8");
+const axe = engine("axe-core/axe.min.js"), ace = `${engine("accessibility-checker-engine/ace.js")}; window.ace = ace; undefined`;
+const patience = 20_000; // milliseconds for the second engine on one page
 
 const looks = [["light", { colorScheme: "light" }],
   ["360", { viewport: { width: 360, height: 740 }, colorScheme: "light", hasTouch: true, isMobile: true }],
   ["dark", { colorScheme: "dark" }]];
 
-/** Fails when axe finds a problem or the page is wider than its window. */
+/**
+ * Returns what IBM's Equal Access finds to be against WCAG 2.1. Its "potential" findings are questions to people, such as whether a colour
+ * alone says something. It does not know that the HTML standard allows autocomplete="username webauthn", on fields of addresses, too, and
+ * misses the labels in folded parts, which other tests unfold.
+ */
+async function secondOpinion(p) {
+  await p.evaluate(ace);
+  const checked = p.evaluate(async () => {
+    await Promise.all(document.getAnimations().map((animation) => animation.effect?.getComputedTiming().endTime !== Infinity
+      && animation.finished.catch(() => {}))); // colours change in steps
+    const folded = ({ path: { dom } }) => document.evaluate(dom, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue
+      ?.closest("details:not([open]) > :not(summary)");
+    const { results } = await new window.ace.Checker().check(document, ["WCAG_2_1"]);
+    return results.filter((r) => r.value.join() === "VIOLATION,FAIL" && !folded(r)
+      && !(r.ruleId === "input_autocomplete_valid" && / autocomplete="username( webauthn)?".* type="email"/.test(r.snippet)))
+      .map((r) => `${r.ruleId} ${r.reasonId} (${r.path.dom}): ${r.message}; ${r.snippet}`);
+  });
+  let timer;
+  const late = new Promise((_, reject) => { timer = setTimeout(reject, patience, new Error("the second engine does not end")); });
+  return Promise.race([checked, late]).finally(() => clearTimeout(timer));
+}
+
+/** Fails when axe or Equal Access finds a problem, or the page is wider than its window. */
 export async function judge(p, what) {
   await settled(p);
   await p.evaluate(axe);
@@ -20,6 +44,7 @@ export async function judge(p, what) {
     { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
   const told = violations.map(({ id, help, nodes }) =>
     `${id} (${nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${help}; ${nodes[0].failureSummary?.replace(/\s+/g, " ")}`);
+  told.push(...await secondOpinion(p));
   if (told.length) throw new Error(`${what}: ${told.join("\n")}`);
   const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);

@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, equal, file, inFirefox, mail, more, page, person, picture, signedIn, test, visitor, work } from "./kit.mjs";
+import { access, api, equal, file, inFirefox, mail, more, page, person, picture, signedIn, test, unfold, visitor, work } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
@@ -171,6 +171,7 @@ export async function requestTests() {
     await judge(p, "a request at 360 pixels");
     await p.goto(new URL("/requests/new", p.url()).href);
     await p.locator("[data-item]").waitFor();
+    await unfold(p);
     await judge(p, "a new request at 360 pixels");
   });
 

@@ -202,7 +202,7 @@ export async function troubleTests() {
     const { body: { link, uid } } = await api("POST", `${at}/confirm`, { token: pass });
     const p = await page(await visitor(), new URL(link).pathname);
     await api("DELETE", `/transfer/v2/transfers/${uid}`, { token });
-    await p.getByRole("button", { name: "Download a.txt" }).click();
+    await p.getByRole("button", { name: /^Download .*a\.txt$/ }).click();
     await p.getByRole("heading", { name: "These files are no longer here" }).waitFor();
     equal(await p.evaluate(() => document.activeElement.tagName), "H1", "focus");
   });
@@ -223,7 +223,7 @@ export async function troubleTests() {
     equal(lost > 1, true, "asked again");
     const link = await p.locator(".link-box code").textContent();
     const q = await page(await visitor(), new URL(link).pathname);
-    await q.getByRole("button", { name: "Download lost.txt" }).waitFor();
+    await q.getByRole("button", { name: /^Download .*lost\.txt$/ }).waitFor();
   });
 
   await test("printing shows the recovery codes only", async () => {

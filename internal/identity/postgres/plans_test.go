@@ -92,9 +92,13 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 			return len(list), err
 		}, 50},
 		"people by address": {func() (int, error) {
-			list, err := s.People(ctx, PeoplePage{Prefix: "p77", Limit: 51})
+			list, err := s.People(ctx, PeoplePage{Limit: 51})
 			return len(list), err
-		}, 11},
+		}, 51},
+		"people by a part of the address": {func() (int, error) {
+			list, err := s.People(ctx, PeoplePage{Part: "10", Candidates: 100, Limit: 51})
+			return len(list), err
+		}, 51},
 		"people by name": {func() (int, error) {
 			list, err := s.People(ctx, PeoplePage{ByName: true, Prefix: "77", Limit: 51})
 			return len(list), err
@@ -113,5 +117,9 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 		if len(w.Removed) > 0 {
 			t.Errorf("%s reads rows that it does not need: %v", name, w.Removed)
 		}
+	}
+	rows, err := s.People(ctx, PeoplePage{Part: "p77", Candidates: 100, Limit: 51}) // a later address has it
+	if err != nil || len(rows) != 1 || rows[0].Found || !rows[0].Last {
+		t.Errorf("the last candidate, behind which the next page begins: %+v (%v)", rows, err)
 	}
 }

@@ -24,14 +24,18 @@ import (
 // operatorPage is how many items a list of the console has.
 const operatorPage = 50
 
-// PeopleQuery selects people whose address or name begins with Search.
+// comparedAddresses is how many addresses a page compares with a part of one.
+const comparedAddresses = 20_000
+
+// PeopleQuery selects people whose address contains Search, or whose name begins with it.
 type PeopleQuery struct {
 	ByName bool
 	Search string // without case
 	After  string // next of the page before; empty: the first page
 }
 
-// People lists people by address or by name. next is empty on the last page.
+// People lists people by address or by name. next is empty on the last page. A page by a part of the address may be empty and have a next
+// one.
 // Errors: fault.ErrInvalid.
 func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.ListedPerson, next string, err error) {
 	after, key, ok := id.ParsePosition[id.Person](q.After)
@@ -46,18 +50,26 @@ func (s *Service) People(ctx context.Context, q PeopleQuery) (list []identity.Li
 		return nil, "", err
 	}
 	search := strings.ToLower(strings.TrimSpace(q.Search))
-	found, err := s.store.People(ctx, postgres.PeoplePage{ByName: q.ByName, Prefix: search, AfterKey: key, After: after,
-		Limit: operatorPage + 1})
+	page := postgres.PeoplePage{ByName: q.ByName, Part: search, AfterKey: key, After: after, Candidates: comparedAddresses,
+		Limit: operatorPage + 1}
+	if q.ByName {
+		page.Prefix, page.Part = search, ""
+	}
+	rows, err := s.store.People(ctx, page)
 	if err != nil {
 		return nil, "", err
 	}
-	if len(found) > operatorPage {
-		found = found[:operatorPage]
-		last := found[operatorPage-1]
-		next = id.Position(last.UID, last.Key)
-	}
-	for _, p := range found {
-		list = append(list, p.ListedPerson)
+	var last string // position of the last one in the list
+	for _, p := range rows {
+		if p.Found && len(list) == operatorPage {
+			return list, last, nil
+		}
+		if p.Found {
+			list, last = append(list, p.ListedPerson), id.Position(p.UID, p.Key)
+		}
+		if p.Last {
+			next = id.Position(p.UID, p.Key)
+		}
 	}
 	return list, next, nil
 }

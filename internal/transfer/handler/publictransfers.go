@@ -27,7 +27,14 @@ type publicTransferResponse struct {
 
 	MalwareStatus string `json:"malwareStatus,omitempty"`
 
+	Mailbox *linkedMailboxResponse `json:"mailbox,omitempty"`
+
 	limitsResponse
+}
+
+type linkedMailboxResponse struct {
+	UID        string `json:"uid"`
+	HasPicture bool   `json:"hasPicture"`
 }
 
 // publicTransferFrom returns the public view of a transfer without its objects, which httpapi.List streams.
@@ -41,6 +48,9 @@ func publicTransferFrom(t service.LinkedTransfer) publicTransferResponse {
 	}
 	if !t.Locked {
 		b.ObjectCount, b.TotalBytes, b.MalwareStatus = &t.ObjectCount, &t.TotalBytes, string(t.MalwareStatus)
+	}
+	if t.Mailbox != nil {
+		b.Mailbox = &linkedMailboxResponse{t.Mailbox.Person.String(), t.Mailbox.HasPicture}
 	}
 	return b
 }

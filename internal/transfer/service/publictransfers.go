@@ -5,6 +5,7 @@ package service
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"math/big"
 	"time"
@@ -45,7 +46,8 @@ func (s *Service) Link(ctx context.Context, caller token.Caller, key string) (Li
 // LinkedTransfer is a transfer as its link shows it. It has no content while Locked.
 type LinkedTransfer struct {
 	transfer.Transfer
-	Locked bool
+	Locked  bool
+	Mailbox *transfer.PublicMailbox // whose picture is behind its page, and that takes replies; nil: none
 }
 
 // LinkedTransfer returns the transfer behind a link, and its objects unless it is locked. A download token of the same
@@ -66,7 +68,27 @@ func (s *Service) LinkedTransfer(ctx context.Context, caller token.Caller, key s
 	if err := s.addAnswers(ctx, &t.Transfer); err != nil {
 		return LinkedTransfer{}, nil, err
 	}
+	if t.Mailbox, err = s.mailboxBehind(ctx, caller, l); err != nil {
+		return LinkedTransfer{}, nil, err
+	}
 	return t, s.delivered(ctx, SeenTransfer{Transfer: t.Transfer}), nil
+}
+
+// mailboxBehind returns the mailbox that a transfer was sent to, for its owner, otherwise that of the sender; nil when there is none on
+// this host or it is suspended. Holders of the link know the sender's uid, which is also the mailbox's.
+func (s *Service) mailboxBehind(ctx context.Context, caller token.Caller, l Link) (*transfer.PublicMailbox, error) {
+	p := l.linked.Sender.Person
+	if l.linked.Kind == transfer.KindMailbox {
+		p = l.linked.Recipient.Person
+	}
+	if p.IsZero() {
+		return nil, nil
+	}
+	m, err := s.PublicMailbox(ctx, caller, p.String())
+	if errors.Is(err, transfer.ErrNotFound) || m.Suspended || m.Owner.Suspended {
+		return nil, nil
+	}
+	return &m, err
 }
 
 // SendCode mails a new access code to the recipient of a link and invalidates the previous one. locale is used for a recipient

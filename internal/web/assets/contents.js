@@ -51,7 +51,7 @@ export function Contents({ objects, of, total, download, read, counts = false, a
     onAnyway=${anyway && isTakeable(o) ? () => setAsking(o) : null} />`;
   return html`<div class="contents">
     ${free.length > 0 && html`<${Button} kind=${counts ? "plain" : "primary"} class=${counts ? "" : "big"} icon="download"
-      busy=${busy === "all"} aria-label=${single ? F("Download %s", single.name ?? "") : undefined}
+      busy=${busy === "all"} aria-label=${single ? `${F("Download (%s)", size)} ${single.name ?? ""}` : undefined}
       disabled=${held && free.length > selectable}
       onClick=${() => (single ? get.run("all", single.uid) : held ? get.run("all", ...free.map((o) => o.uid)) : get.run("all"))}>
         ${single ? F("Download (%s)", size) : F("Download all (%s)", size)}<//>`}
@@ -104,7 +104,7 @@ function Row({ object: o, single, counts, previews, busy, choose, chosen, onGet,
         ${T("Show")}</span><//>`}
       ${!single && !o.held && html`<${Button} icon="download" busy=${busy} onClick=${onGet} aria-label=${F("Download %s", o.name ?? "")}>
         <span class="wide-only">${T("Download")}</span><//>`}
-      ${onAnyway && html`<${Button} kind="quiet" onClick=${onAnyway} aria-label=${F("Download %s anyway", o.name ?? "")}>
+      ${onAnyway && html`<${Button} kind="quiet" onClick=${onAnyway} aria-label=${`${T("Download anyway")} ${o.name ?? ""}`}>
         ${T("Download anyway")}<//>`}
     </span>
   </li>`;

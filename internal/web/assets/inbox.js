@@ -113,9 +113,9 @@ function Inbox() {
     <div class="row between bar">
       <${Tabs} label=${T("Transfers")} tabs=${[["received", T("Received")], ["sent", T("Sent")]]} value=${where} panel="transfers"
         onTurn=${turn} />
-      <label class="search"><span class="hidden">${T("Search")}</span><${Icon} name="search" />
-        <input type="search" placeholder=${T("Search")} value=${search}
-          onInput=${(e) => go({ q: e.target.value }, true)} /></label>
+      <div class="search"><${Icon} name="search" />
+        <input type="search" aria-label=${T("Search")} placeholder=${T("Search")} value=${search}
+          onInput=${(e) => go({ q: e.target.value }, true)} /></div>
     </div>
     ${some.current && html`<${Narrow} sent=${sent} filter=${filter} order=${order} choosing=${chosen !== null} onFilter=${narrow("filter")}
       onOrder=${narrow("order")}
@@ -181,7 +181,7 @@ function Entry({ transfer: t, sent, open, picked, onPick, onOpen, onChange }) {
   return html`<li class=${`entry ${marks}`}>
     ${onPick && html`<label class="pick"><input type="checkbox" checked=${picked} onChange=${onPick} /><span class="hidden">
       ${F("Select the transfer of %s", who)}</span></label>`}
-    <button type="button" class="head letter" aria-expanded=${String(open)} aria-controls=${panel} onClick=${onOpen}>
+    <button type="button" class="head letter" aria-expanded=${String(open)} aria-controls=${open ? panel : undefined} onClick=${onOpen}>
       <${Avatar} name=${who} />
       <span class="name"><span class="clipped">${who}</span>${!sent && t.sender?.verified && html` <span class="checked"
         title=${T("address checked")}><${Icon} name="shield" /><span class="hidden">${T("address checked")}</span></span>`}</span>

@@ -9,7 +9,7 @@ import { Chooser } from "./upload/chooser.js";
 import { UploadNotices } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
 import { inWords } from "./filetypes.js";
-import "./shell.js";
+import { showPicture } from "./shell.js";
 
 const key = decodeURIComponent(location.pathname.split("/")[2]);
 const at = /** @type {const} */ (`${transfer}/public/mailbox/${encodeURIComponent(key)}`);
@@ -35,15 +35,6 @@ function Unknown({ error }) {
   return html`<div class="sheet"><${Empty} drawing="search" head=${html`<h1>${T("This mailbox doesn’t exist")}</h1>`}
     sentence=${T("The link may be mistyped, or the mailbox was removed. Ask the person who gave it to you.")}>
     <a class="button" href="/">${T("Go to the start page")}</a><//></div>`;
-}
-
-/** Shows the picture of the mailbox behind the panel once it has loaded. */
-function showPicture() {
-  const image = Object.assign(new Image(), { src: `${at}/picture` });
-  image.addEventListener("load", () => {
-    document.body.style.setProperty("--picture", `url("${image.src}")`);
-    document.body.classList.add("pictured");
-  });
 }
 
 /** Who receives the files: large before files are chosen, then small. */
@@ -94,7 +85,7 @@ function Closed({ mailbox }) {
 function Delivery({ mailbox }) {
   const upload = useUpload(`mailbox:${mailbox.uid}`, reserve, { keeps: !shared });
   const { receipt, upload: files } = upload;
-  useEffect(() => { if (mailbox.hasPicture) showPicture(); }, []);
+  useEffect(() => { if (mailbox.hasPicture) showPicture(`${at}/picture`); }, []);
   useTold(files, receipt, `${F("Files for %s", nameOf(mailbox))} · ${product}`);
   const [, redraw] = useState(0);
   const wanted = Boolean(receipt || files);

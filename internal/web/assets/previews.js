@@ -9,6 +9,7 @@ import { startWorker } from "./workers.js";
 const MB = 1_000_000;
 const thumbnails = 12; // pictures shown small without being asked for, as the server makes them
 const textBytes = 200_000; // beginning of a text
+const filmBytes = MB; // beginning of a video, whose first frame is shown while the rest is read
 const pdfTime = 20_000, pdfSize = 1400; // milliseconds to read and draw a page, and pixels of its longer side
 
 /**
@@ -51,12 +52,12 @@ function useContent(load, inputs) {
 
 /**
  * Returns a blob URL of a file, or of its small picture, that lives as long as the component.
- * @param {TransferAPI["DeliveredObject"]} object @param {Read} read @param {boolean} [small]
+ * @param {TransferAPI["DeliveredObject"]} object @param {Read} read @param {{small?: boolean, first?: number}} [part] of it
  */
-function useBlob(object, read, small = false) {
+function useBlob(object, read, part = {}) {
   const [url, setUrl] = useState("");
-  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal, small })).arrayBuffer()],
-    { type: small ? "image/jpeg" : typeOf(object) }), [object.uid]);
+  const { value, error } = useContent(async (signal) => new Blob([await (await read(object.uid, { signal, ...part })).arrayBuffer()],
+    { type: part.small ? "image/jpeg" : typeOf(object) }), [object.uid]);
   useEffect(() => {
     if (!value) return undefined;
     const made = URL.createObjectURL(value);
@@ -94,7 +95,7 @@ function Thumbnail({ object, read, onOpen }) {
 }
 
 function Small({ object, read, onBroken }) {
-  const { url, error } = useBlob(object, read, true);
+  const { url, error } = useBlob(object, read, { small: true });
   useEffect(() => { if (error) onBroken(); }, [error]);
   return url && html`<img src=${url} alt="" onError=${onBroken} />`;
 }
@@ -140,9 +141,21 @@ const Loading = ({ error }) => (error ? html`<div class="unshown"><${Icon} name=
 function Media({ object, read, as }) {
   const { url, error } = useBlob(object, read);
   const [broken, setBroken] = useState(false);
+  if (!url && !error && as === "video" && object.contentLength > 4 * filmBytes) return html`<${Poster} object=${object} read=${read} />`;
   if (!url || error || broken) return html`<${Loading} error=${error || broken} />`;
   if (as === "img") return html`<img src=${url} alt=${object.name} onError=${() => setBroken(true)} />`;
   return html`<${as} src=${url} controls onError=${() => setBroken(true)}><//>`;
+}
+
+/**
+ * The first frame of a video that is being read, where its index stands before it. There is none before somebody asks for the video: a
+ * frame is read from the file, and that is an access.
+ */
+function Poster({ object, read }) {
+  const { url } = useBlob(object, read, { first: filmBytes });
+  const [broken, setBroken] = useState(false);
+  return html`${url && !broken && html`<video class="poster" src=${`${url}#t=0.1`} muted playsinline preload="metadata" aria-hidden="true"
+    onError=${() => setBroken(true)}></video>`}<${Loading} />`;
 }
 
 function Text({ object, read }) {

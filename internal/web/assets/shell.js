@@ -31,6 +31,15 @@ async function applyTheme() {
   render(links.map(([url, name]) => html`<a href=${url} rel="noopener">${name}</a> `), element("legal"));
 }
 
+/** Shows the picture of a mailbox behind the panel once it has loaded, after all that the panel shows. @param {string} url */
+export function showPicture(url) {
+  const image = Object.assign(new Image(), { fetchPriority: "low", src: url });
+  image.addEventListener("load", () => {
+    document.body.style.setProperty("--picture", `url("${image.src}")`);
+    document.body.classList.add("pictured");
+  });
+}
+
 /** An element of the frame, which every page has. @param {string} id */
 const element = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 

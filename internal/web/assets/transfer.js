@@ -11,6 +11,7 @@ import { Password } from "./signin.js";
 import { Answers } from "./answers.js";
 import { Contents } from "./contents.js";
 import { Expired } from "./expired.js";
+import { showPicture } from "./shell.js";
 import { downloadPublic, readPublic } from "./downloads.js";
 
 const key = location.pathname.split("/")[2];
@@ -142,6 +143,9 @@ function Opened({ value, token, onExpired, onGone }) {
       throw error;
     }
   };
+  useEffect(() => {
+    if (value.mailbox?.hasPicture) showPicture(`${transfer}/public/mailbox/${value.mailbox.uid}/picture`);
+  }, []);
   return html`<article class="reading card">
     <header class="from"><${Avatar} name=${senderOf(value)} />
       <p><span class="name">${F("Files from %s", senderOf(value))}</span> <${Unchecked} sender=${value.sender} />
@@ -153,7 +157,7 @@ function Opened({ value, token, onExpired, onGone }) {
     ${value.answers && html`<dl class="facts"><${Answers} answers=${value.answers} /></dl>`}
     ${value.objects && value.objects.length > 0 && html`<${Contents} of=${value} objects=${value.objects} total=${value.totalBytes}
       download=${download} read=${readPublic(key, token)} />`}
-    <${Reply} sender=${value.sender} />
+    <${Reply} to=${value} />
     <footer class="dim">${F("Available until %s", exactly(value.expiresAt))}
       ${value.type === "mailbox" && html` · <a href="/inbox">
         ${signedIn() ? T("Open your inbox") : T("Sign in to see everything in your mailbox")}</a>`}</footer>
@@ -161,12 +165,14 @@ function Opened({ value, token, onExpired, onGone }) {
 }
 
 /**
- * Sends files back to a sender whose address was checked. The link names this transfer, not the address: so nobody can make one that leads
- * to somebody else.
- * @param {{sender: TransferAPI["Sender"]}} props
+ * Sends files back to a sender whose address was checked: as a person, or without an account to the sender's mailbox. The link of a person
+ * names this transfer, not the address: so nobody can make one that leads to somebody else.
+ * @param {{to: TransferAPI["PublicTransfer"]}} props
  */
-function Reply({ sender }) {
+function Reply({ to: { sender, mailbox, type, subject } }) {
   if (!sender.verified || !sender.email || sender.email === person()?.email) return null;
-  return html`<p><a class="button" href=${`/send?${new URLSearchParams({ reply: key })}`}><${Icon}
-    name="upload" />${T("Reply with files")}</a></p>`;
+  const byMailbox = !signedIn() && mailbox && type !== "mailbox";
+  const link = byMailbox ? `/m/${mailbox.uid}?${new URLSearchParams({ subject: subject ? [...F("Re: %s", subject)].slice(0, 120).join("") : "" })}`
+    : `/send?${new URLSearchParams({ reply: key })}`;
+  return html`<p><a class="button" href=${link}><${Icon} name="upload" />${T("Reply with files")}</a></p>`;
 }

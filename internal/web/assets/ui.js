@@ -257,7 +257,7 @@ export const Save = ({ of, children = null }) => html`<${Problem} error=${of.err
 
 /**
  * A form that does not leave the page. `onSend` receives its values and its element. `refused`: the error of its request; it marks
- * the fields that it is about, and the first one gets the focus.
+ * the fields that it is about, and the first one gets the focus. Without a name it is no landmark.
  * @param {Props} props
  */
 export function Form({ onSend, refused = null, children, ...rest }) {
@@ -274,7 +274,7 @@ export function Form({ onSend, refused = null, children, ...rest }) {
     onSend(Object.fromEntries(new FormData(event.currentTarget)), event.currentTarget);
   };
   return html`<${Refusal.Provider} value=${{ error: refused, wrong: refusals(refused), names }}>
-    <form ref=${form} onSubmit=${submit} ...${rest}>${children}</form><//>`;
+    <form ref=${form} role=${rest["aria-label"] ? undefined : "none"} onSubmit=${submit} ...${rest}>${children}</form><//>`;
 }
 
 /** A decorative icon. @param {{name: string}} props a name in icons.js */

@@ -1,14 +1,12 @@
 // /admin/mails: the mail queue, each with the last answer of the mail server; sending again, one or all that were refused; a test mail.
 
-import { Button, Field, Form, Notice, Problem, Waiting, announce, html, useAction, useState } from "../ui.js";
-import { N, T, locale, when } from "../i18n.js";
-import { Choice, Filters, Listed, Nothing, Table, periods, useSince } from "../lists.js";
+import { Button, Field, Form, Notice, Problem, html, useAction, useState } from "../ui.js";
+import { N, T, locale } from "../i18n.js";
+import { Choice, Filters, periods, useSince } from "../lists.js";
+import { Mails, states } from "./maillist.js";
 import { usePlace } from "../place.js";
 import { mayChange, showConsole, useChange, useList } from "./console.js";
 import { Change } from "./reasons.js";
-
-/** Names of the states of a mail. @type {() => Record<string, string>} */
-const states = () => ({ queued: T("waiting"), sent: T("sent"), failed: T("given up"), cancelled: T("cancelled") });
 
 showConsole("mails", () => {
   const [{ state, to, answer, period }, go] = usePlace("/admin/mails", { state: "", to: "", answer: "", period: "" });
@@ -30,29 +28,6 @@ showConsole("mails", () => {
     </section>
     ${mayChange() && html`<${TestMail} />`}`;
 });
-
-function Mails({ list }) {
-  const { change, dialog } = useChange();
-  const retry = useAction(async (uid) => {
-    await change("POST", `/mails/${uid}/retry`);
-    announce(T("It is sent again."));
-    list.reload();
-  });
-  if (!list.items) return html`<${Waiting} error=${list.error} />`;
-  const row = (/** @type {AdminAPI["MailList"]["mails"][number]} */ m) => html`<tr key=${m.uid}>
-    <th scope="row"><span class="break">${m.to}</span><span class="hint block">${m.template}</span></th>
-    <td>${states()[m.state]}<span class="hint block">${N("%d attempt", "%d attempts", m.attempts)}</span></td>
-    <td>${when(m.created)}${m.nextAttempt && html`<span class="hint block">${T("next:")} ${when(m.nextAttempt)}</span>`}</td>
-    <td class="said"><code>${m.lastAnswer || "–"}</code></td>
-    <td>${["queued", "failed"].includes(m.state) && html`<${Change} helpDesk class="small" icon="retry" busy=${retry.busy}
-      onClick=${() => retry.run(m.uid)}>${T("Send again")}<//>`}</td>
-  </tr>`;
-  return html`<${Problem} error=${list.error ?? retry.error} />
-    ${list.items.length === 0 ? html`<${Nothing} sentence=${T("No mails here.")} />`
-    : html`<${Table} caption=${T("Mail queue")} head=${[T("To"), T("State"), T("Created"), T("Last answer"), T("Action")]}>
-      ${list.items.map(row)}<//>`}
-    <${Listed} of=${list} />${dialog}`;
-}
 
 /** What is said of mails that are not sent again. */
 const lost = (/** @type {number} */ n) =>

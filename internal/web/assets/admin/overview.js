@@ -28,35 +28,41 @@ const Part = ({ name, state, children = null }) => html`<li class=${`card part $
   ${children && html`<p class="hint">${children}</p>`}
 </li>`;
 
+/** States of parts in the order in which they are shown: what does not work stands first. */
+const urgency = ["failed", "warning", "ok", "off"];
+
 function Parts({ of }) {
   const { database, storage, mail, redis, scanner, jobs, receipts, audit } = of;
   const waiting = jobs.queues.reduce((sum, queue) => sum + queue.due, 0);
-  return html`<section aria-label=${T("Parts")}><ul class="list parts-grid">
-    <${Part} name=${T("Database")} state=${database.state}>
-      ${F("Answers within %1$s ms. %2$s of %3$s connections are in use.", database.milliseconds, database.connections,
-        database.maximum)}<//>
-    <${Part} name=${T("Storage")} state=${storage.state}>
-      ${storage.size > 0 && html`${F("%1$s of %2$s are free (%3$s). Uploads are refused below %4$s.",
-    bytes(storage.free), bytes(storage.size), percent(storage.free / storage.size), bytes(storage.floor))}
-      <meter class="meter" aria-label=${T("Used space")} min="0" max=${storage.size} high=${Math.max(0, storage.size - 2 * storage.floor)}
-        value=${storage.size - storage.free}></meter>`}<//>
-    <${Part} name=${T("Mail")} state=${mail.state}>
-      ${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
-      ${mail.refused > 0 && `${F("Refused at the last attempt: %1$s.", mail.refused)} `}
-      ${F("Within a day: %1$s sent, %2$s given up.", mail.sent, mail.failed)}<//>
-    <${Part} name=${T("Background jobs")} state=${jobs.state}>${N("%d job is due.", "%d jobs are due.", waiting)}
-      ${jobs.failures > 0 && ` ${N("%d run has failed since the start.", "%d runs have failed since the start.", jobs.failures)}`}<//>
-    <${Part} name=${T("Malware scanner")} state=${scanner.state}>
-      ${scanner.state !== "off"
-        && html`${scanner.engine} ${N("%d file waits.", "%d files wait.", scanner.waiting)} ${late(scanner.oldestSeconds)}`}<//>
-    <${Part} name=${T("Redis")} state=${redis.state}>
-      ${redis.state === "warning" && T("It does not answer: each server counts rate limits alone.")}<//>
-    <${Part} name=${T("Receipts")} state=${receipts.state}>
-      ${N("%d receipt is not signed yet.", "%d receipts are not signed yet.", receipts.waiting)}<//>
-    <${Part} name=${T("Audit stream")} state=${audit.state}>
-      ${audit.state !== "off" && html`${N("%d entry is not sent yet.", "%d entries are not sent yet.", audit.waiting)}
-        ${late(audit.oldestSeconds)} ${audit.trouble && html`<code>${audit.trouble}</code>`}`}<//>
-  </ul></section>`;
+  /** @type {[{state: string}, any][]} */
+  const parts = [
+    [database, html`<${Part} name=${T("Database")} state=${database.state}>
+        ${F("Answers within %1$s ms. %2$s of %3$s connections are in use.", database.milliseconds, database.connections,
+          database.maximum)}<//>`],
+    [storage, html`<${Part} name=${T("Storage")} state=${storage.state}>
+        ${storage.size > 0 && html`${F("%1$s of %2$s are free (%3$s). Uploads are refused below %4$s.",
+      bytes(storage.free), bytes(storage.size), percent(storage.free / storage.size), bytes(storage.floor))}
+        <meter class="meter" aria-label=${T("Used space")} min="0" max=${storage.size} high=${Math.max(0, storage.size - 2 * storage.floor)}
+          value=${storage.size - storage.free}></meter>`}<//>`],
+    [mail, html`<${Part} name=${T("Mail")} state=${mail.state}>
+        ${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
+        ${mail.refused > 0 && `${F("Refused at the last attempt: %1$s.", mail.refused)} `}
+        ${F("Within a day: %1$s sent, %2$s given up.", mail.sent, mail.failed)}<//>`],
+    [jobs, html`<${Part} name=${T("Background jobs")} state=${jobs.state}>${N("%d job is due.", "%d jobs are due.", waiting)}
+        ${jobs.failures > 0 && ` ${N("%d run has failed since the start.", "%d runs have failed since the start.", jobs.failures)}`}<//>`],
+    [scanner, html`<${Part} name=${T("Malware scanner")} state=${scanner.state}>
+        ${scanner.state !== "off"
+          && html`${scanner.engine} ${N("%d file waits.", "%d files wait.", scanner.waiting)} ${late(scanner.oldestSeconds)}`}<//>`],
+    [redis, html`<${Part} name=${T("Redis")} state=${redis.state}>
+        ${redis.state === "warning" && T("It does not answer: each server counts rate limits alone.")}<//>`],
+    [receipts, html`<${Part} name=${T("Receipts")} state=${receipts.state}>
+        ${N("%d receipt is not signed yet.", "%d receipts are not signed yet.", receipts.waiting)}<//>`],
+    [audit, html`<${Part} name=${T("Audit stream")} state=${audit.state}>
+        ${audit.state !== "off" && html`${N("%d entry is not sent yet.", "%d entries are not sent yet.", audit.waiting)}
+          ${late(audit.oldestSeconds)} ${audit.trouble && html`<code>${audit.trouble}</code>`}`}<//>`],
+  ];
+  const shown = parts.toSorted(([a], [b]) => urgency.indexOf(a.state) - urgency.indexOf(b.state)).map(([, part]) => part);
+  return html`<section aria-label=${T("Parts")}><ul class="list parts-grid">${shown}</ul></section>`;
 }
 
 function Traffic({ of: { traffic } }) {

@@ -5,8 +5,9 @@ import { F, T, bytes, list as inWords, when } from "../i18n.js";
 import { saveBody } from "../downloads.js";
 import { roleName } from "../roles.js";
 import { Facts, Table } from "../lists.js";
-import { ask, showConsole, useLive } from "./console.js";
+import { ask, showConsole, useList, useLive } from "./console.js";
 import { Find, Found, query } from "./find.js";
+import { Mails } from "./maillist.js";
 import { Action } from "./reasons.js";
 
 showConsole("people", () => (query.get("person") ? html`<${Person} uid=${query.get("person")} />` : html`<${People} />`));
@@ -20,9 +21,9 @@ function People() {
     ${p.email}</a></th>
     <td>${p.name}</td><td>${p.organization?.name}</td><td>${when(p.lastLoginAt)}</td><td><${Marks} of=${p} /></td></tr>`;
   return html`<section class="card stack">
-    <${Find} page="people" choices=${[["email", T("Email address")], ["name", T("Name")]]} label=${T("Begins with")} />
+    <${Find} page="people" choices=${[["email", T("Part of the address")], ["name", T("Beginning of the name")]]} label=${T("Search for")} />
     <${Found} path=${`/people?${new URLSearchParams({ by, search })}`} member="people" caption=${T("People")} row=${row}
-      none=${T("Nobody was found.")}
+      none=${T("Nobody was found.")} elsewhere=${T("Nobody so far. More addresses can be compared.")}
       head=${[T("Email address"), T("Name"), T("Organization"), T("Last sign-in"), T("State")]} />
     <div><${Action} label=${T("Register a person")}
       question=${T("The address counts as confirmed. A mail has a link with which the person sets the password.")} path="/people"
@@ -49,6 +50,7 @@ function Person({ uid }) {
     <${About} of=${p} who=${who} />
     <${Factors} of=${p.authenticators} />
     <${Sessions} of=${p.sessions} />
+    <section class="card stack"><h2>${T("Mails")}</h2>${p.emails.map((e) => html`<${MailsTo} key=${e.email} address=${e.email} />`)}</section>
     <section class="card stack"><h2>${T("Limits")}</h2>
       <p>${p.uploadVolumeBytes === null ? T("The monthly volume is the one of the server’s settings.")
         : F("%s can be uploaded in a month.", bytes(p.uploadVolumeBytes))}</p>
@@ -77,6 +79,12 @@ function Person({ uid }) {
       <${Action} kind="danger" label=${T("Delete the account")} question=${F("Delete %s for good, with the mailbox?", who)}
         path=${`${at}/delete`} onDone=${() => location.assign("/admin/people")} />
     </div></section>`;
+}
+
+/** The mails to an address of a person. @param {{address: string}} props */
+function MailsTo({ address }) {
+  const to = new URLSearchParams({ to: address });
+  return html`<h3><a href=${`/admin/mails?${to}`}>${address}</a></h3><${Mails} list=${useList(`/mails?${to}`, "mails")} />`;
 }
 
 /** @param {{of: AdminAPI["PersonReport"], who: string}} props */
