@@ -147,6 +147,7 @@ await test("malware: journey: a document of a request is infected, both see it, 
   await o.getByRole("button", { name: "Check 1 document" }).click();
   await o.getByText("the lease", { exact: true }).waitFor();
   await o.keyboard.press("a");
+  await o.waitForFunction(() => !document.querySelector("dialog")); // closed by the answer: Bob's page reads what was decided once
   await bob.reload();
   await bob.getByText("Everything is accepted.").waitFor();
 });
