@@ -172,7 +172,8 @@ function Opened({ value, token, onExpired, onGone }) {
 function Reply({ to: { sender, mailbox, type, subject } }) {
   if (!sender.verified || !sender.email || sender.email === person()?.email) return null;
   const byMailbox = !signedIn() && mailbox && type !== "mailbox";
-  const link = byMailbox ? `/m/${mailbox.uid}?${new URLSearchParams({ subject: subject ? [...F("Re: %s", subject)].slice(0, 120).join("") : "" })}`
+  const answers = subject ? [...F("Re: %s", subject)].slice(0, 120).join("") : "";
+  const link = byMailbox ? `/m/${mailbox.uid}?${new URLSearchParams({ subject: answers })}`
     : `/send?${new URLSearchParams({ reply: key })}`;
   return html`<p><a class="button" href=${link}><${Icon} name="upload" />${T("Reply with files")}</a></p>`;
 }

@@ -21,7 +21,8 @@ function People() {
     ${p.email}</a></th>
     <td>${p.name}</td><td>${p.organization?.name}</td><td>${when(p.lastLoginAt)}</td><td><${Marks} of=${p} /></td></tr>`;
   return html`<section class="card stack">
-    <${Find} page="people" choices=${[["email", T("Part of the address")], ["name", T("Beginning of the name")]]} label=${T("Search for")} />
+    <${Find} page="people" choices=${[["email", T("Part of the address")], ["name", T("Beginning of the name")]]}
+      label=${T("Search for")} />
     <${Found} path=${`/people?${new URLSearchParams({ by, search })}`} member="people" caption=${T("People")} row=${row}
       none=${T("Nobody was found.")} elsewhere=${T("Nobody so far. More addresses can be compared.")}
       head=${[T("Email address"), T("Name"), T("Organization"), T("Last sign-in"), T("State")]} />
@@ -50,7 +51,8 @@ function Person({ uid }) {
     <${About} of=${p} who=${who} />
     <${Factors} of=${p.authenticators} />
     <${Sessions} of=${p.sessions} />
-    <section class="card stack"><h2>${T("Mails")}</h2>${p.emails.map((e) => html`<${MailsTo} key=${e.email} address=${e.email} />`)}</section>
+    <section class="card stack"><h2>${T("Mails")}</h2>
+      ${p.emails.map((e) => html`<${MailsTo} key=${e.email} address=${e.email} />`)}</section>
     <section class="card stack"><h2>${T("Limits")}</h2>
       <p>${p.uploadVolumeBytes === null ? T("The monthly volume is the one of the server’s settings.")
         : F("%s can be uploaded in a month.", bytes(p.uploadVolumeBytes))}</p>
