@@ -4,19 +4,30 @@ import { deflateSync } from "node:zlib";
 import { equal, mail, page, test, visitor } from "./kit.mjs";
 import { arrive, owner } from "./inbox.mjs";
 
+/** An object with content. @param {[string, string]} of its dictionary and stream */
+function stream([dictionary, text]) {
+  const bytes = deflateSync(text);
+  return Buffer.concat([Buffer.from(`<<${dictionary}/Filter/FlateDecode/Length ${bytes.length}>>stream\n`), bytes,
+    Buffer.from("\nendstream")]);
+}
+
 /**
  * A PDF of one page of 600 by 400 points. `more`: objects from number 6.
  * @param {string} drawing @param {[string, string][]} more [dictionary, stream]
  */
-function document_(drawing, more = []) {
-  const stream = ([dictionary, text]) => {
-    const bytes = deflateSync(text);
-    return Buffer.concat([Buffer.from(`<<${dictionary}/Filter/FlateDecode/Length ${bytes.length}>>stream\n`), bytes,
-      Buffer.from("\nendstream")]);
-  };
-  const objects = ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+const document_ = (drawing, more = []) => assembled(
+  ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
     "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 400]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>/ExtGState<</Half<</SMask<</S/Luminosity/G 6 0 R>>>>>>>>>>",
-    stream(["", drawing]), "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>", ...more.map(stream)];
+    stream(["", drawing]), "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>", ...more.map(stream)]);
+
+/** A PDF of pages of one colour each. @param {string[]} colours */
+const coloured = (...colours) => assembled(["<</Type/Catalog/Pages 2 0 R>>",
+  `<</Type/Pages/Kids[${colours.map((_, i) => `${2 * i + 3} 0 R`).join(" ")}]/Count ${colours.length}>>`,
+  ...colours.flatMap((colour, i) => [`<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 400]/Contents ${2 * i + 4} 0 R/Resources<<>>>>`,
+    stream(["", `${colour} rg 0 0 600 400 re f`])])]);
+
+/** Returns a file of objects. @param {(string | Buffer)[]} objects from number 1 */
+function assembled(objects) {
   let file = Buffer.from("%PDF-1.4\n"), table = `xref\n0 ${objects.length + 1}\n0000000000 65535 f \n`;
   for (const [i, object] of objects.entries()) {
     table += `${String(file.length).padStart(10, "0")} 00000 n \n`;
@@ -80,6 +91,32 @@ export async function pdfTests() {
       text: true };
     for (let i = 0; i < 50 && JSON.stringify(await seen()) !== JSON.stringify(want); i++) await p.waitForTimeout(100);
     equal(await seen(), want, "drawing: red, half of blue, blue, white");
+  });
+
+  await test("a PDF is read once, and its pages are turned", async () => {
+    const p = await opened("turned", "three.pdf", coloured("1 0 0", "0 1 0", "0 0 1"));
+    const reads = [];
+    p.on("request", (request) => { if (/\/content/.test(request.url())) reads.push(request.url()); });
+    const turn = (name) => p.getByRole("button", { name });
+    const shows = async (page, colour) => {
+      await p.getByText(`Page ${page} of 3`, { exact: true }).waitFor();
+      await p.getByRole("img", { name: `Page ${page} of three.pdf` }).waitFor();
+      await p.waitForFunction((want) => {
+        const from = document.querySelector(".stage canvas"), to = from && new OffscreenCanvas(from.width, from.height).getContext("2d");
+        to?.drawImage(from, 0, 0);
+        return String(to?.getImageData(from.width / 2, from.height / 2, 1, 1).data.slice(0, 3)) === want;
+      }, colour);
+    };
+    await shows(1, "255,0,0");
+    equal(await turn("Previous page").isDisabled(), true, "a page before the first");
+    await turn("Following page").click();
+    await shows(2, "0,255,0");
+    await turn("Following page").click();
+    await shows(3, "0,0,255");
+    equal(await turn("Following page").isDisabled(), true, "a page after the last");
+    await turn("Previous page").click();
+    await shows(2, "0,255,0");
+    equal(reads, [], "reads after the first page");
   });
 
   await test("a hostile PDF does not freeze the page", async () => {

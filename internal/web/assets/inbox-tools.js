@@ -28,7 +28,8 @@ export const Narrow = ({ sent, filter, order, choosing, onFilter, onOrder, onCho
   <${Choice} label=${T("Show")} value=${filter} options=${filters(sent)} onValue=${onFilter} />
   <${Choice} label=${T("Order")} value=${order} options=${[["newest", T("Newest first")], ["oldest", T("Oldest first")]]}
     onValue=${onOrder} />
-  <${Button} kind="quiet" icon="check" aria-pressed=${String(choosing)} onClick=${onChoose}>${T("Select")}<//>
+  <${Button} kind="quiet" icon="check" aria-pressed=${String(choosing)} onClick=${onChoose}>
+    <span class="wide-only">${T("Select")}</span><//>
 </div>`;
 
 /**
