@@ -6,11 +6,12 @@ import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, 
   test, unfold, visitor, work } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
-/** Fills the form of a mailbox in. */
+/** Fills the form of a mailbox in. What an earlier visit left stays: see retype(). */
 export async function fill(p, more = {}) {
   await unfold(p);
-  for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com",
-    ...more })) await p.fill(`[name="${name}"]`, value);
+  for (const [name, value] of Object.entries({ anonSender: "Sam Stranger", anonEmail: "sam@example.com", ...more })) {
+    if (await p.inputValue(`[name="${name}"]`) !== value) await p.fill(`[name="${name}"]`, value);
+  }
 }
 export const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at ?? f));
 
