@@ -72,7 +72,7 @@ test-gettext:   suite = $(call needs,msgfmt,gettext) $(GO) test -tags gettext -c
 test-systemd:   suite = $(GO) test -tags systemd -count=1 -run '^TestParseEnvFileAsSystemd$$' ./internal/config
 test-alerts:    suite = $(call needs,promtool,prometheus) promtool check rules deploy/prometheus/alerts.yaml && promtool test rules test/alerts.yaml
 test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
-test-breakages: suite = $(call needs,promtool,prometheus) $(GO) test -tags breakages -count=1 -timeout 30m -v -run '^TestBreakages$$' ./internal/app
+test-breakages: suite = $(call needs,promtool,prometheus) $(call needs,redis-server,redis-server) $(GO) test -tags breakages -count=1 -timeout 30m -v -run '^TestBreakages$$' ./internal/app
 test-audit:     suite = $(call needs,rsyslogd,rsyslog-gnutls) $(GO) test -tags rsyslog -count=1 -v -run '^TestRsyslog$$' ./internal/audit/stream
 test-holds:     suite = ROUNDS=$(or $(ROUNDS),200) $(GO) test -count=1 -timeout 30m -v -run '^TestHoldRaces$$' ./internal/app
 test-growth:    suite = $(GO) run -tags growth ./test/growth

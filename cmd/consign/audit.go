@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
@@ -24,6 +25,12 @@ import (
 func auditCommand(ctx context.Context, env environment, args []string) error {
 	if len(args) > 0 && args[0] == "verify" {
 		return verifyAudit(ctx, env, args[1:])
+	}
+	if len(args) > 0 && args[0] == "restart" {
+		if _, err := parse(flags("audit restart"), args[1:], 0, 0); err != nil {
+			return err
+		}
+		return withApp(ctx, env, func(a *app.App) error { return a.RestartAuditStream(ctx, env.actor()) })
 	}
 	f := flags("audit")
 	filter, asJSON := audit.Filter{}, f.Bool("json", false, "")
@@ -132,7 +139,7 @@ func verifyAudit(ctx context.Context, env environment, args []string) error {
 	if unknown != nil {
 		tail = fmt.Sprintf("Whether later entries are missing is not known: %s.", unknown)
 	}
-	_, err = fmt.Fprintln(env.stdout, whole, tail)
+	_, err = fmt.Fprintln(env.stdout, strings.Join(append(c.Restarts, whole+" "+tail), "\n"))
 	return err
 }
 

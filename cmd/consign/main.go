@@ -127,8 +127,8 @@ func commands() []command {
 		{"restore", "bring the database of a backup into an empty one; --verify then reads each stored file of its list and compares the SHA-256",
 			[]string{"[--verify] DIR"}, restore},
 		{"audit", "print who did what, newest first, as a table or as lines of JSON; --action person. selects all that begin so; " +
-			"check the chain of a file that CONSIGN_AUDIT_STREAM has filled, or - for standard input", []string{
-			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]", "verify FILE",
+			"check the chain of a file that CONSIGN_AUDIT_STREAM has filled, or - for standard input; begin a new chain after a restore", []string{
+			"[--json] [--limit N] [--person UID] [--organization UID] [--action ACTION] [--since TIME]", "verify FILE", "restart",
 		}, auditCommand},
 		{"doctor", "check everything that goes wrong at installation; exit code 0, 1 with warnings, 2 with errors", []string{"[--json]"},
 			doctorCommand},

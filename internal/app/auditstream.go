@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/audit/stream"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
@@ -42,6 +43,11 @@ func (a *App) auditState(ctx context.Context) (operator.Audit, error) {
 		o.State = operator.Off
 	}
 	return o, nil
+}
+
+// RestartAuditStream begins a new chain (stream.Stream.Restart).
+func (a *App) RestartAuditStream(ctx context.Context, by audit.Actor) error {
+	return a.stream.Restart(ctx, by)
 }
 
 // AuditSent returns sequence and hash of the last entry of the audit that the receiver has. Like OpenDoctor, it creates nothing.

@@ -30,6 +30,7 @@ import (
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/cutter"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
+	"github.com/consign-dev/consign/internal/testkit/redistest"
 	"github.com/consign-dev/consign/internal/testkit/relay"
 	"github.com/consign-dev/consign/internal/testkit/scanner"
 )
@@ -59,6 +60,8 @@ type broken struct {
 	roots  *x509.CertPool // trusts the public URL
 	third  *attesters     // of the log; nil: none
 	post   *cutter.Cutter // on the way to the mail server
+	redis  *redistest.Server
+	beside string // metrics of another replica
 	free   atomic.Int64
 	dir    string
 }
@@ -184,6 +187,12 @@ var breakages = []row{
 		world: func(_ *broken, c *config.Config, _ *app.DoctorOptions) {
 			c.PublicURL = &url.URL{Scheme: "http", Host: "localhost:1"}
 		}},
+	{name: "Redis (control)", options: inRedis},
+	{name: "Redis away", want: said{"redis.", "", "ConsignRedisAway", "redis "}, options: inRedis, breaks: func(b *broken) { b.redis.Kill() }},
+	{name: "another version beside", want: said{"", "", "ConsignVersionsDiffer", ""}, breaks: func(b *broken) {
+		b.beside = "consign_build_info{instance=\"b\",version=\"0.9.0\"} 1\n"
+	}},
+	{name: "no free connections of the database", want: said{"database.connections", "", "", ""}, breaks: (*broken).fill},
 	{name: "replica dead", want: said{"", "gone", "ConsignReplicaDown", ""}, breaks: func(b *broken) { b.s.Stop() }},
 }
 
@@ -203,6 +212,24 @@ func attested(b *broken) (options []testkit.Option) {
 func (b *broken) logs() {
 	b.third.entry(b.t)
 	b.s.Clock.Advance(11 * time.Minute)
+}
+
+func inRedis(b *broken) []testkit.Option {
+	b.redis = redistest.New(b.t)
+	return []testkit.Option{testkit.Env("CONSIGN_REDIS_URL", b.redis.URL), testkit.Env("CONSIGN_RATE_LIMIT", "on")}
+}
+
+// fill has others take all connections that Postgres has left, but for those of superusers.
+func (b *broken) fill() {
+	var left int
+	if err := pgtest.Connect(b.t, b.s.DatabaseURL).QueryRow(b.t.Context(), `SELECT current_setting('max_connections')::int
+		- current_setting('superuser_reserved_connections')::int - (SELECT count(*)::int FROM pg_stat_activity
+		WHERE backend_type = 'client backend')`).Scan(&left); err != nil {
+		b.t.Fatal(err)
+	}
+	for range left {
+		pgtest.Connect(b.t, b.s.DatabaseURL)
+	}
 }
 
 func inBucket(b *broken) []testkit.Option {
@@ -319,7 +346,7 @@ func (b *broken) say(r row, olga *testkit.Person) (got said) {
 		got.readyz = strings.TrimSpace(text)
 	}
 	_, metrics := fetch(b.t, b.s.Admin+"/metrics")
-	got.alerts = alerting(b.t, metrics+"up{job=\"consign\"} 1\n", b.s.Clock.Now())
+	got.alerts = alerting(b.t, metrics+b.beside+"up{job=\"consign\"} 1\n", b.s.Clock.Now())
 	answer := olga.Get(overview)
 	if answer.Status != http.StatusOK {
 		got.console = fmt.Sprint(answer.Status)

@@ -131,10 +131,12 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, a.options.Listener, a.config.Listen)
+	opened, err := listen(ctx, a.options.Listener, a.config.Listen)
 	if err != nil {
 		return fmt.Errorf("listen (CONSIGN_LISTEN): %w", err)
 	}
+	listener := newDrained(opened)
+	public.ConnState = listener.State
 	admin := &http.Server{
 		Handler: a.adminHandler(), ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		BaseContext: func(net.Listener) context.Context { return base }, ConnContext: a.API.Connected,
@@ -168,6 +170,7 @@ func (a *App) serve(ctx context.Context, stopFeed func()) error {
 		a.stopping.Store(true)
 		a.log.Info("stopping")
 	}
+	listener.Drain()
 	return errors.Join(err, drain(public, stopFeed, endRequests), admin.Close())
 }
 

@@ -213,9 +213,31 @@ func (s *Stream) acknowledge(ctx context.Context, last Line) error {
 		return err
 	}
 	_, err = database.Exec(ctx, s.db.Pool, "acknowledge lines of the audit", `
-		WITH sent AS (DELETE FROM audit_outbox WHERE sequence <= $1)
-		UPDATE audit_stream SET sent = $1, sent_hash = $2, trouble = '' WHERE sent < $1`, last.Sequence, hash)
+		WITH sent AS (DELETE FROM audit_outbox WHERE sequence <= $1 AND EXISTS (SELECT FROM audit_stream WHERE leader = $3))
+		UPDATE audit_stream SET sent = $1, sent_hash = $2, trouble = '' WHERE sent < $1 AND leader = $3`, last.Sequence, hash, s.me)
 	return err
+}
+
+// ErrNoStream means that nothing is streamed.
+var ErrNoStream = errors.New("the audit is not streamed: no server had CONSIGN_AUDIT_STREAM")
+
+// Restart begins a new chain with entry 1, as is due when the database was restored from a backup: the receiver has entries that the chain
+// would contradict. A server that sends just now loses the lease. What waits is sent in the new chain.
+// Errors: ErrNoStream.
+func (s *Stream) Restart(ctx context.Context, by audit.Actor) error {
+	return s.db.InTx(ctx, func(tx database.Tx) error {
+		if err := database.Changed(ctx, tx, "restart the audit stream", ErrNoStream, `
+			UPDATE audit_stream SET sequence = 0, hash = $1, sent = 0, sent_hash = $1, leader = NULL, leased_until = NULL WHERE active`,
+			make([]byte, 32)); err != nil {
+			return err
+		}
+		if _, err := database.Exec(ctx, tx, "queue unsent lines again", `
+			WITH unsent AS (DELETE FROM audit_outbox RETURNING (line::jsonb ->> 'id')::bigint AS id, at)
+			INSERT INTO audit_pending (id, at) SELECT id, at FROM unsent ON CONFLICT ON CONSTRAINT audit_pending_pkey DO NOTHING`); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, s.now(), audit.Entry{Actor: by, Action: "audit.stream", Details: map[string]string{"state": "restarted"}})
+	})
 }
 
 // complain stores why the last try failed, for other processes.

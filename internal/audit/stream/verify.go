@@ -19,7 +19,8 @@ import (
 type Checked struct {
 	First, Last int64 // sequences; 0: no entry
 	At          time.Time
-	Repeated    int // lines that are there more than once, as after a crash
+	Repeated    int      // lines that are there more than once, as after a crash
+	Restarts    []string // lines at which a new chain begins (Stream.Restart), in words
 	hashes      [][sha256.Size]byte
 }
 
@@ -66,6 +67,11 @@ func (c *Checked) line(n int, text string) error {
 		return broken("Line %d, entry %d of %s, was changed: its hash is not that of its text.", n, f.Sequence, stamp(f.At))
 	}
 	hash := [sha256.Size]byte(own)
+	unlike := f.Sequence == 1 && f.Previous == strings.Repeat("0", 2*sha256.Size) && c.Last > 0 && (c.First > 1 || c.hashes[0] != hash)
+	if unlike {
+		c.Restarts = append(c.Restarts, fmt.Sprintf("A new chain begins with line %d, of %s, after entry %d.", n, stamp(f.At), c.Last))
+		c.Last, c.hashes = 0, nil
+	}
 	switch last := c.Last; {
 	case last == 0:
 		if f.Sequence == 1 && f.Previous != strings.Repeat("0", 2*sha256.Size) {

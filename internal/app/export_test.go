@@ -1,0 +1,4 @@
+package app
+
+// NewDrained is newDrained.
+var NewDrained = newDrained
