@@ -1046,14 +1046,17 @@ type Person struct {
 	Emails    []Email   `json:"emails"`
 
 	// Fingerprint Four emoji computed from the uid
-	Fingerprint []Emoji     `json:"fingerprint"`
-	HasAvatar   bool        `json:"hasAvatar"`
-	LastLoginAt *Timestamp  `json:"lastLoginAt,omitempty"`
-	Locale      Locale      `json:"locale"`
-	Membership  *Membership `json:"membership"`
-	Name        *string     `json:"name,omitempty"`
-	TimeZone    string      `json:"timeZone"`
-	UID         UID         `json:"uid"`
+	Fingerprint []Emoji    `json:"fingerprint"`
+	HasAvatar   bool       `json:"hasAvatar"`
+	LastLoginAt *Timestamp `json:"lastLoginAt,omitempty"`
+
+	// LegalHold True when copies of deleted data are kept for a legal reason and the person may know. Only in GET /profile; left out otherwise
+	LegalHold  *bool       `json:"legalHold,omitempty"`
+	Locale     Locale      `json:"locale"`
+	Membership *Membership `json:"membership"`
+	Name       *string     `json:"name,omitempty"`
+	TimeZone   string      `json:"timeZone"`
+	UID        UID         `json:"uid"`
 }
 
 // ProductDomain defines model for ProductDomain.

@@ -130,6 +130,13 @@ const (
 	KindP2P     Kind = "p2p"
 )
 
+// Defines values for KindOfHold.
+const (
+	KindOfHoldMailbox  KindOfHold = "mailbox"
+	KindOfHoldPerson   KindOfHold = "person"
+	KindOfHoldTransfer KindOfHold = "transfer"
+)
+
 // Defines values for LateRule.
 const (
 	LateRuleMark   LateRule = "mark"
@@ -143,6 +150,13 @@ const (
 	Infected MalwareStatus = "infected"
 	Partly   MalwareStatus = "partly"
 	Scanning MalwareStatus = "scanning"
+)
+
+// Defines values for NewOwnHoldAuthFactorType.
+const (
+	NewOwnHoldAuthFactorTypeRecovery NewOwnHoldAuthFactorType = "recovery"
+	NewOwnHoldAuthFactorTypeTotp     NewOwnHoldAuthFactorType = "totp"
+	NewOwnHoldAuthFactorTypeWebauthn NewOwnHoldAuthFactorType = "webauthn"
 )
 
 // Defines values for OrganizationTransferRecipientsType.
@@ -165,6 +179,13 @@ const (
 	None                    Protection = "none"
 	Password                Protection = "password"
 	RecipientAuthentication Protection = "recipientAuthentication"
+)
+
+// Defines values for ProvenChangeAuthFactorType.
+const (
+	ProvenChangeAuthFactorTypeRecovery ProvenChangeAuthFactorType = "recovery"
+	ProvenChangeAuthFactorTypeTotp     ProvenChangeAuthFactorType = "totp"
+	ProvenChangeAuthFactorTypeWebauthn ProvenChangeAuthFactorType = "webauthn"
 )
 
 // Defines values for PublicDocumentRequestState.
@@ -388,6 +409,11 @@ type Activity struct {
 
 // ActivityKind defines model for Activity.Kind.
 type ActivityKind string
+
+// AddedHold defines model for AddedHold.
+type AddedHold struct {
+	UID uuid.UUID `json:"uid"`
+}
 
 // Adminunit defines model for Adminunit.
 type Adminunit struct {
@@ -815,6 +841,43 @@ type HandedIn struct {
 	Transfer    UID        `json:"transfer"`
 }
 
+// Hold defines model for Hold.
+type Hold struct {
+	// Bytes Of these files; the organization is charged with them
+	Bytes     int64     `json:"bytes"`
+	Case      string    `json:"case"`
+	CreatedAt Timestamp `json:"createdAt"`
+
+	// Email Of the person. Null for a transfer, and once the account is deleted or is no member any more
+	Email *string `json:"email"`
+
+	// Files Kept files
+	Files int64      `json:"files"`
+	Kind  KindOfHold `json:"kind"`
+
+	// Notice The people concerned see that it is kept
+	Notice bool `json:"notice"`
+
+	// Organization Whose administrators hold it. Null: operators
+	Organization *uuid.UUID `json:"organization"`
+	Reason       string     `json:"reason"`
+
+	// Rows Kept copies of what was deleted
+	Rows int64 `json:"rows"`
+
+	// Subject The transfer, or the person
+	Subject uuid.UUID `json:"subject"`
+	UID     uuid.UUID `json:"uid"`
+
+	// Until Null: until it is ended
+	Until *Timestamp `json:"until"`
+}
+
+// HoldList defines model for HoldList.
+type HoldList struct {
+	Holds []Hold `json:"holds"`
+}
+
 // Inspection What becomes of files that are not known to be clean. Absent members of a request get the defaults. Left out of answers: the server has no scanner
 type Inspection struct {
 	// DownloadAnyway The owner of a transfer may download a held file
@@ -914,6 +977,9 @@ type JoinRequest struct {
 
 // Kind defines model for Kind.
 type Kind string
+
+// KindOfHold defines model for KindOfHold.
+type KindOfHold string
 
 // LateRule refuse: nothing is taken after the due time · mark: it is taken, and marked as late
 type LateRule string
@@ -1074,6 +1140,55 @@ type Named struct {
 	Email string  `json:"email"`
 	Name  *string `json:"name,omitempty"`
 }
+
+// NewHold defines model for NewHold.
+type NewHold struct {
+	// Case Its name
+	Case string     `json:"case"`
+	Kind KindOfHold `json:"kind"`
+
+	// Notice The people concerned see that it is kept. Absent: they do not
+	Notice *bool `json:"notice,omitempty"`
+
+	// Reason Why; stays in the audit
+	Reason string `json:"reason"`
+
+	// Subject The uid of a transfer, or the uid or address of a person
+	Subject string `json:"subject"`
+
+	// Until When it ends by itself. Null: never
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// NewOwnHold defines model for NewOwnHold.
+type NewOwnHold struct {
+	AuthFactor *struct {
+		Key  *string                   `json:"key,omitempty"`
+		Type *NewOwnHoldAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
+	// Case Its name
+	Case string     `json:"case"`
+	Kind KindOfHold `json:"kind"`
+
+	// Notice The people concerned see that it is kept. Absent: they do not
+	Notice *bool `json:"notice,omitempty"`
+
+	// Reason Why; stays in the audit
+	Reason string `json:"reason"`
+
+	// Subject The uid of a transfer, or the uid or address of a person
+	Subject string `json:"subject"`
+
+	// Until When it ends by itself. Null: never
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// NewOwnHoldAuthFactorType defines model for NewOwnHold.AuthFactor.Type.
+type NewOwnHoldAuthFactorType string
 
 // Object defines model for Object.
 type Object struct {
@@ -1399,7 +1514,7 @@ type Problem struct {
 	Type           string `json:"type"`
 }
 
-// Proof For settings that protect less, where the last login is longer ago than 15 minutes: the password, and of people with a second factor a
+// Proof For sensitive changes, where the last login is longer ago than 15 minutes: the password, and of people with a second factor a
 // code, too. The identity API describes both.
 type Proof struct {
 	AuthFactor *struct {
@@ -1416,6 +1531,23 @@ type ProofAuthFactorType string
 
 // Protection defines model for Protection.
 type Protection string
+
+// ProvenChange defines model for ProvenChange.
+type ProvenChange struct {
+	AuthFactor *struct {
+		Key  *string                     `json:"key,omitempty"`
+		Type *ProvenChangeAuthFactorType `json:"type,omitempty"`
+	} `json:"authFactor,omitempty"`
+
+	// AuthKey The password
+	AuthKey *string `json:"authKey,omitempty"`
+
+	// Reason Why; stays in the audit
+	Reason string `json:"reason"`
+}
+
+// ProvenChangeAuthFactorType defines model for ProvenChange.AuthFactor.Type.
+type ProvenChangeAuthFactorType string
 
 // PublicDocumentRequest defines model for PublicDocumentRequest.
 type PublicDocumentRequest struct {
@@ -1692,6 +1824,9 @@ type Transfer struct {
 
 	// Forwarding The sender lets recipients forward the transfer
 	Forwarding *bool `json:"forwarding,omitempty"`
+
+	// LegalHold True when a copy is kept for a legal reason and the caller may know. Only in GET /transfers/{uid}, for the sender or the owner of the mailbox; left out otherwise
+	LegalHold *bool `json:"legalHold,omitempty"`
 
 	// Link URL that opens the transfer without an account. Present for p2p and drop, in the answer to the confirm and, for the sender, in GET /transfers/{uid} until the transfer ends
 	Link *string `json:"link,omitempty"`
@@ -2552,6 +2687,15 @@ type ResendTransferJSONBody struct {
 // PutAdminunitJSONRequestBody defines body for PutAdminunit for application/json ContentType.
 type PutAdminunitJSONRequestBody = AdminunitRequest
 
+// AddHoldJSONRequestBody defines body for AddHold for application/json ContentType.
+type AddHoldJSONRequestBody = NewOwnHold
+
+// EndHoldJSONRequestBody defines body for EndHold for application/json ContentType.
+type EndHoldJSONRequestBody = ProvenChange
+
+// ExportHoldJSONRequestBody defines body for ExportHold for application/json ContentType.
+type ExportHoldJSONRequestBody = StatedChange
+
 // ExtendOrganizationTransferJSONRequestBody defines body for ExtendOrganizationTransfer for application/json ContentType.
 type ExtendOrganizationTransferJSONRequestBody = TransferExtension
 
@@ -2826,6 +2970,35 @@ func (c *Client) GetAdminunit(ctx context.Context, editors ...Editor) (*Adminuni
 //	PUT /adminunit
 func (c *Client) PutAdminunit(ctx context.Context, body PutAdminunitJSONRequestBody, editors ...Editor) (*AdminunitAnswer, error) {
 	return call.Do[*AdminunitAnswer](ctx, c.call, http.MethodPut, "/adminunit", nil, call.JSON(body), editors)
+}
+
+// ListHolds: Holds of the organization, newest first
+//
+//	GET /adminunit/holds
+func (c *Client) ListHolds(ctx context.Context, editors ...Editor) (*HoldList, error) {
+	return call.Do[*HoldList](ctx, c.call, http.MethodGet, "/adminunit/holds", nil, call.Body{}, editors)
+}
+
+// AddHold: Hold something of the organization
+//
+//	POST /adminunit/holds
+func (c *Client) AddHold(ctx context.Context, body AddHoldJSONRequestBody, editors ...Editor) (*AddedHold, error) {
+	return call.Do[*AddedHold](ctx, c.call, http.MethodPost, "/adminunit/holds", nil, call.JSON(body), editors)
+}
+
+// EndHold: End a hold
+//
+//	POST /adminunit/holds/{uid}/end
+func (c *Client) EndHold(ctx context.Context, uid string, body EndHoldJSONRequestBody, editors ...Editor) error {
+	_, err := call.Do[call.None](ctx, c.call, http.MethodPost, call.Path("/adminunit/holds/{uid}/end", uid), nil, call.JSON(body), editors)
+	return err
+}
+
+// ExportHold: What a hold has kept
+//
+//	POST /adminunit/holds/{uid}/export
+func (c *Client) ExportHold(ctx context.Context, uid string, body ExportHoldJSONRequestBody, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodPost, call.Path("/adminunit/holds/{uid}/export", uid), nil, call.JSON(body), editors)
 }
 
 // ListOrganizationMailboxes: Mailboxes of the organization's members

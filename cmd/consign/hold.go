@@ -31,10 +31,10 @@ func holds(ctx context.Context, env environment, args []string) error {
 			return hold.ErrNotFound
 		}
 		if verb == "end" {
-			return hold.End(ctx, a.DB, env.actor(), uid, time.Now())
+			return hold.End(ctx, a.DB, env.actor(), id.Organization{}, uid, time.Now())
 		}
 		lines := json.NewEncoder(env.stdout)
-		return hold.Export(ctx, a.DB, uid, func(r hold.Row) error {
+		return hold.Export(ctx, a.DB, env.actor(), id.Organization{}, uid, time.Now(), func(r hold.Row) error {
 			return lines.Encode(map[string]any{"table": r.Source, "deletedAt": r.At.UTC(), "row": json.RawMessage(r.Data)})
 		})
 	})
@@ -45,6 +45,7 @@ func addHold(ctx context.Context, env environment, args []string) error {
 	h := hold.Hold{}
 	f.StringVar(&h.Name, "case", "", "")
 	f.StringVar(&h.Reason, "reason", "", "")
+	f.BoolVar(&h.Notice, "notice", false, "")
 	until := f.String("until", "", "")
 	words, err := parse(f, args, 2, 2)
 	if err != nil {
@@ -81,18 +82,22 @@ func addHold(ctx context.Context, env environment, args []string) error {
 }
 
 func listHolds(ctx context.Context, env environment, a *app.App) error {
-	list, err := hold.List(ctx, a.DB)
+	list, err := hold.List(ctx, a.DB, id.Organization{})
 	if err != nil {
 		return err
 	}
 	return table(env.stdout, func(row func(...any)) {
-		row("hold", "of", "case", "reason", "since", "until", "rows", "files")
+		row("hold", "of", "organization", "notice", "case", "reason", "since", "until", "rows", "files")
 		for _, h := range list {
 			until := "no end"
 			if h.Until != nil {
 				until = minute(*h.Until)
 			}
-			row(h.UID, h.Kind+" "+h.Subject.String(), h.Name, h.Reason, minute(h.CreatedAt), until, h.Rows, h.Files)
+			organization := "-"
+			if !h.Organization.IsZero() {
+				organization = h.Organization.String()
+			}
+			row(h.UID, h.Kind+" "+h.Subject.String(), organization, h.Notice, h.Name, h.Reason, minute(h.CreatedAt), until, h.Rows, h.Files)
 		}
 	})
 }

@@ -103,7 +103,7 @@ func commands() []command {
 			"create PERSON [VANITY-LINK]", "show PERSON", "suspend PERSON", "reactivate PERSON",
 		}, mailbox},
 		{"hold", "keep a transfer, a person or a mailbox for a case although it is deleted; list, export and end holds" + personHelp, []string{
-			"add --case NAME --reason TEXT [--until DATE] transfer UID|person PERSON|mailbox PERSON", "list", "export HOLD", "end HOLD",
+			"add --case NAME --reason TEXT [--until DATE] [--notice] transfer UID|person PERSON|mailbox PERSON", "list", "export HOLD", "end HOLD",
 		}, holds},
 		{"transfer", "show, extend and revoke a transfer; DAYS count from now",
 			[]string{"show UID", "extend UID DAYS", "revoke UID"}, transferCommand},

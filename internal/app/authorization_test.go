@@ -22,7 +22,7 @@ import (
 // signed in recently.
 var (
 	operators = []string{"GET /admin/v1/session", "POST /admin/v1/session", "GET /admin/v1/overview", "POST /admin/v1/doctor",
-		"GET /admin/v1/samples", "GET /admin/v1/storage", "GET /admin/v1/storage/checks/{check}",
+		"GET /admin/v1/samples", "GET /admin/v1/holds", "GET /admin/v1/storage", "GET /admin/v1/storage/checks/{check}",
 		"GET /admin/v1/mails", "GET /admin/v1/jobs", "GET /admin/v1/audit", "GET /admin/v1/settings", "GET /admin/v1/limits",
 		"GET /admin/v1/keys",
 		"GET /admin/v1/people", "GET /admin/v1/people/{person}", "GET /admin/v1/transfers", "GET /admin/v1/transfers/{transfer}",
@@ -37,6 +37,7 @@ var (
 		"POST /admin/v1/keys/log/revoke",
 		"POST /admin/v1/people", "POST /admin/v1/transfers/{transfer}/inspect", "POST /admin/v1/transfers/{transfer}/erase-receipt",
 		"POST /admin/v1/people/{person}/end-sessions", "POST /admin/v1/people/{person}/suspend", "POST /admin/v1/people/{person}/reactivate",
+		"POST /admin/v1/holds", "POST /admin/v1/holds/{uid}/end", "POST /admin/v1/holds/{uid}/export",
 		"POST /admin/v1/mailboxes/{mailbox}/suspend", "POST /admin/v1/mailboxes/{mailbox}/reactivate",
 		"POST /admin/v1/people/{person}/reset-factors", "POST /admin/v1/people/{person}/verify",
 		"POST /admin/v1/people/{person}/limits", "POST /admin/v1/people/{person}/export", "POST /admin/v1/people/{person}/delete",
@@ -128,6 +129,8 @@ var authorization = map[string][]string{
 		"GET /transfer/v2/mailboxgroups", "POST /transfer/v2/mailboxgroups",
 		"GET /transfer/v2/mailboxgroups/{uid}", "PUT /transfer/v2/mailboxgroups/{uid}", "DELETE /transfer/v2/mailboxgroups/{uid}",
 		"GET /transfer/v2/adminunit", "PUT /transfer/v2/adminunit", "GET /transfer/v2/usage",
+		"GET /transfer/v2/adminunit/holds", "POST /transfer/v2/adminunit/holds",
+		"POST /transfer/v2/adminunit/holds/{uid}/end", "POST /transfer/v2/adminunit/holds/{uid}/export",
 		"GET /transfer/v2/adminunit/usage", "GET /transfer/v2/adminunit/mailboxes", "GET /transfer/v2/adminunit/transfers",
 		"GET /transfer/v2/adminunit/transfers/{uid}",
 		"POST /transfer/v2/adminunit/transfers/{uid}/extend", "POST /transfer/v2/adminunit/transfers/{uid}/revoke",

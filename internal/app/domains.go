@@ -38,6 +38,7 @@ import (
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	transferhandler "github.com/consign-dev/consign/internal/transfer/handler"
+	"github.com/consign-dev/consign/internal/transfer/holding"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 	requesthandler "github.com/consign-dev/consign/internal/transfer/request/handler"
 	requestpostgres "github.com/consign-dev/consign/internal/transfer/request/postgres"
@@ -198,6 +199,13 @@ func (a *App) brand(ctx context.Context, host string) (pdf.Brand, error) {
 	}, err
 }
 
+// holding returns the service of holds.
+func (a *App) holding() *holding.Service {
+	guard := identityservice.Elsewhere{Service: a.Identity}
+	return holding.New(holding.Options{DB: a.DB, Overseen: a.Transfer.Overseen, PersonNamed: a.Transfer.PersonNamed, StepUp: guard.StepUp,
+		Change: guard.ChangeOrganization, Now: a.now})
+}
+
 // buildRequests creates the service of requests. It confirms through the transfer service, which asks it in turn.
 func (a *App) buildRequests(store *transferpostgres.Store, sealer *seal.Sealer, defaults transfer.Defaults,
 	recipients transfer.RecipientLimits, strangers transfer.StrangerLimits) *requestservice.Service {
@@ -313,7 +321,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		},
 	})
 	transferAPI := transferhandler.New(transferhandler.Options{
-		Service: a.Transfer, Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
+		Service: a.Transfer, Holds: a.holding(), Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
 		Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime, PictureBytes: c.AvatarMaxBytes,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},

@@ -124,7 +124,7 @@ func newHeldWorld(t *testing.T, kind string, options ...testkit.Option) heldWorl
 // kept returns the tables and the text of what a hold has kept.
 func (w heldWorld) kept(t *testing.T) (tables []string, text string) {
 	t.Helper()
-	if err := hold.Export(t.Context(), w.App.DB, w.hold, func(r hold.Row) error {
+	if err := hold.Export(t.Context(), w.App.DB, testkit.Command, id.Organization{}, w.hold, w.Clock.Now(), func(r hold.Row) error {
 		tables, text = append(tables, r.Source), text+string(r.Data)
 		return nil
 	}); err != nil {
@@ -224,7 +224,7 @@ func TestHolds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, free := newHeldWorld(t, c.kind), newHeldWorld(t, c.kind)
-			if err := hold.End(t.Context(), free.App.DB, testkit.Command, free.hold, free.Clock.Now()); err != nil {
+			if err := hold.End(t.Context(), free.App.DB, testkit.Command, id.Organization{}, free.hold, free.Clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := c.erase(t, w), c.erase(t, free); got != want || got >= 300 {
@@ -240,7 +240,7 @@ func TestHolds(t *testing.T) {
 			if n := w.stored(t); n != 2 && name != "expiry and retention" || n == 0 {
 				t.Errorf("%d of 2 files are stored", n)
 			}
-			if err := hold.End(t.Context(), w.App.DB, testkit.Command, w.hold, w.Clock.Now()); err != nil {
+			if err := hold.End(t.Context(), w.App.DB, testkit.Command, id.Organization{}, w.hold, w.Clock.Now()); err != nil {
 				t.Fatal(err)
 			}
 			poll.Until(t, "the files go as without a hold", func() bool { return w.stored(t) == free.stored(t) })
@@ -287,7 +287,7 @@ func TestHoldsExpire(t *testing.T) {
 		if err := hold.Expire(t.Context(), w.App.DB, w.Clock.Now().Add(time.Duration(2*hours)*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if list, err := hold.List(t.Context(), w.App.DB); err != nil || len(list) != want {
+		if list, err := hold.List(t.Context(), w.App.DB, id.Organization{}); err != nil || len(list) != want {
 			t.Errorf("%d holds, %v", len(list), err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestHoldKeepsInfected(t *testing.T) {
 	if n := w.stored(t); n != 1 {
 		t.Errorf("%d files are stored, want that of the held transfer", n)
 	}
-	if err := hold.End(t.Context(), w.App.DB, testkit.Command, w.hold, w.Clock.Now()); err != nil {
+	if err := hold.End(t.Context(), w.App.DB, testkit.Command, id.Organization{}, w.hold, w.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.stored(t); n != 0 {

@@ -39,7 +39,7 @@ var repeatable = map[string][]string{
 		"/admin/v1/transfers/{transfer}/extend", "/admin/v1/transfers/{transfer}/revoke", "/admin/v1/transfers/{transfer}/inspect",
 		"/admin/v1/transfers/{transfer}/erase-receipt",
 		"/id/v3/organizations/{uid}/members/{person}/end-sessions", "/transfer/v2/adminunit/transfers/{uid}/extend",
-		"/transfer/v2/adminunit/transfers/{uid}/revoke",
+		"/transfer/v2/adminunit/transfers/{uid}/revoke", "/transfer/v2/adminunit/holds/{uid}/end", "/admin/v1/holds/{uid}/end",
 		"/admin/v1/people/{person}/suspend", "/admin/v1/people/{person}/reactivate", "/admin/v1/mailboxes/{mailbox}/suspend",
 		"/admin/v1/mailboxes/{mailbox}/reactivate", "/admin/v1/mailboxes/{mailbox}/create", "/admin/v1/mailboxes/{mailbox}/end-reservations",
 		"/admin/v1/organizations/{organization}/set", "/admin/v1/organizations/{organization}/limits",
@@ -69,7 +69,7 @@ var repeatable = map[string][]string{
 	"it stores nothing": {"/admin/v1/doctor", "/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
 	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads",
 		"/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
-	"it reads":                               {"/id/v3/auth/exists"},
+	"it reads":                               {"/id/v3/auth/exists", "/transfer/v2/adminunit/holds/{uid}/export", "/admin/v1/holds/{uid}/export"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},
 	"a further key does no harm":             {"/admin/v1/keys/rotate", "/admin/v1/keys/log/rotate", "/admin/v1/keys/log/revoke"},
 }

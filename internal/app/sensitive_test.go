@@ -150,6 +150,21 @@ func (w *sensitiveWorld) cases() (order []string, all map[string]sensitiveCase) 
 		prepare: func() {
 			w.ann.Put(w.s.Transfer+"/adminunit", map[string]any{"protectionLevel": "password"}).Want(http.StatusOK)
 		}, body: plain})
+	hold := func(proof map[string]any) map[string]any {
+		return with(proof, "kind", "person", "subject", "carl@example.com", "case", "Case 7", "reason", "Court order")
+	}
+	add("POST /transfer/v2/adminunit/holds "+string(token.HoldChanged), sensitiveCase{want: http.StatusCreated, body: hold})
+	const held = "0193f0b1-0c2d-7e4f-8a91-6b5c4d3e2f30"
+	add("POST /transfer/v2/adminunit/holds/{uid}/end "+string(token.HoldChanged), sensitiveCase{want: http.StatusNoContent,
+		path: w.s.Transfer + "/adminunit/holds/" + held + "/end",
+		prepare: func() {
+			if _, err := w.s.App.DB.Pool.Exec(w.t.Context(), `INSERT INTO holds (uid, kind, subject, name, reason, created_at, organization)
+				SELECT $1, 'person', person, 'Case 8', 'Court order', now(), $2 FROM identity.addresses WHERE address = 'carl@example.com'`,
+				held, w.organization); err != nil {
+				w.t.Fatal(err)
+			}
+		},
+		body: func(proof map[string]any) map[string]any { return with(proof, "reason", "The case is closed") }})
 	add("PUT "+of+"/uploadorigins "+string(token.OriginsChanged), sensitiveCase{want: http.StatusOK,
 		body: func(proof map[string]any) map[string]any {
 			return with(proof, "origins", []string{"https://evil.example.org"})

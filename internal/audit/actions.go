@@ -5,7 +5,7 @@ var Actions = []string{
 	"adminunit.put", "audit.stream", "authenticator.rename", "console.change", "console.read", "device.approve",
 	"device.refuse", "email.add", "email.primary", "email.remove", "email.verification", "email.verify", "factor.add",
 	"factor.cloned", "factor.discard", "factor.guesses", "factor.register", "factor.remove", "factor.reset",
-	"factor.use", "hold.add", "hold.end", "installation.selftest", "invitation.accept", "invitation.create",
+	"factor.use", "hold.add", "hold.end", "hold.export", "installation.selftest", "invitation.accept", "invitation.create",
 	"invitation.revoke", "mailbox.delete", "mailbox.picture.delete", "mailbox.picture.put", "mailbox.put",
 	"mailbox.reactivate", "mailbox.suspend", "mailboxgroup.create", "mailboxgroup.delete", "mailboxgroup.put",
 	"member.join", "member.remove", "member.roles", "member.set", "operator.add", "operator.remove",

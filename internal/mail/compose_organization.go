@@ -21,6 +21,8 @@ func (c *composer) sensitive() string {
 		return c.T("The websites that may upload to mailboxes of your organization were changed.")
 	case token.TargetChanged:
 		return c.T("An export target of your organization was created or changed. Transfers that arrive are copied to it.")
+	case token.HoldChanged:
+		return c.T("What your organization keeps for a legal reason was changed.")
 	default:
 		return c.T("The rules for transfers of your organization protect less than before.")
 	}

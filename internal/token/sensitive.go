@@ -14,6 +14,7 @@ const (
 	OriginsChanged       Sensitive = "origins.changed"
 	TargetChanged        Sensitive = "target.changed"
 	RulesLowered         Sensitive = "rules.lowered" // inspection or protectionLevel
+	HoldChanged          Sensitive = "hold.changed"  // added or ended
 	OrganizationDeleted  Sensitive = "organization.deleted"
 )
 

@@ -31,6 +31,7 @@ var consoleEntries = []entry{
 	consolePage("mails", "mails", func(p i18n.Printer) string { return p.T("Mail queue") }),
 	consolePage("jobs", "jobs", func(p i18n.Printer) string { return p.T("Background jobs") }),
 	consolePage("storage", "storage", func(p i18n.Printer) string { return p.T("Storage") }),
+	consolePage("holds", "holds", func(p i18n.Printer) string { return p.T("Legal holds") }),
 	consolePage("keys", "keys", func(p i18n.Printer) string { return p.T("Keys") }),
 	consolePage("settings", "settings", func(p i18n.Printer) string { return p.T("Settings") }),
 	consolePage("audit", "audit", func(p i18n.Printer) string { return p.T("Audit") }),

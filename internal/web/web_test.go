@@ -70,7 +70,7 @@ var contractPaths = []string{
 	"/organization", "/api/", "/api/identity-v3.yaml", "/api/transfer-v2.yaml",
 	"/api/admin-v1.yaml", "/api/identity-v3.json", "/api/transfer-v2.json", "/api/admin-v1.json",
 	"/admin", "/admin/charts", "/admin/people", "/admin/transfers", "/admin/mailboxes", "/admin/organizations", "/admin/mails", "/admin/jobs",
-	"/admin/storage", "/admin/audit", "/admin/keys", "/admin/settings",
+	"/admin/storage", "/admin/holds", "/admin/audit", "/admin/keys", "/admin/settings",
 }
 
 func TestEveryPathOfTheContractAnswers(t *testing.T) {

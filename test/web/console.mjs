@@ -31,6 +31,7 @@ export const pages = [["console", "/admin", "Queues of background jobs"], ["cons
   ["console-organizations", "/admin/organizations", "Of the installation"],
   ["console-mails", "/admin/mails", "Last answer"], ["console-jobs", "/admin/jobs", "Background jobs"],
     ["console-storage", "/admin/storage", "Check all files"],
+  ["console-holds", "/admin/holds", "Nothing is held."],
   ["console-keys", "/admin/keys", "Keys that sign receipts"], ["console-settings", "/admin/settings", "Begin maintenance"],
     ["console-audit", "/admin/audit", "Download as lines of JSON"]];
 
@@ -210,6 +211,27 @@ export async function consoleTests() {
     await p.getByLabel("State").selectOption("revoked");
     await p.getByRole("button", { name: "Search" }).click();
     await p.getByRole("row", { name: /rita@example\.com.*Revoked/ }).first().waitFor();
+  });
+
+  await test("console: an operator holds a person and ends the hold", async () => {
+    const olga = await operator("Oriane"), hal = await person("Hal");
+    const p = await page(await signedIn(olga), "/admin/holds");
+    await p.getByRole("button", { name: "Add a hold" }).click();
+    const dialog = p.getByRole("dialog", { name: "Add a hold" });
+    await dialog.getByLabel("Address of the person").fill(hal.email);
+    await dialog.getByLabel("Case", { exact: true }).fill("Case 9");
+    await dialog.getByLabel("Reason").fill("Court order");
+    await dialog.getByRole("button", { name: "Add a hold" }).click();
+    const row = p.getByRole("row", { name: new RegExp(hal.email) });
+    await row.getByText("Case 9").waitFor();
+    await judge(p, "/admin/holds");
+    const q = await page(await signedIn(hal), "/account");
+    await q.getByRole("heading", { name: "Email addresses" }).waitFor();
+    equal(await q.getByText("kept for a legal reason").count(), 0, "a hold that nobody is told of");
+    await row.getByRole("button", { name: "End" }).click();
+    await p.getByRole("dialog", { name: "End" }).getByLabel("Reason").fill("Closed");
+    await p.getByRole("dialog", { name: "End" }).getByRole("button", { name: "End" }).click();
+    await row.waitFor({ state: "detached" });
   });
 
   await test("console: an operator ends the uploads of a stranger to a mailbox", async () => {

@@ -141,7 +141,7 @@ const owners = (w) => [
   }],
   ["organization", "/organization"], ["organization-members", "/organization#members"],
     ["organization-mailboxes", "/organization#mailboxes"], ["organization-groups", "/organization#groups"],
-      ["organization-transfers", "/organization#transfers"],
+      ["organization-transfers", "/organization#transfers"], ["organization-holds", "/organization#holds"],
   ["organization-settings", "/organization#settings"], ["organization-usage", "/organization#usage"],
     ["organization-documents", "/organization#documents"],
 ];

@@ -26,6 +26,45 @@ async function send(who) {
 }
 
 export async function organizationTests() {
+  await test("administrators: a member is held, told, exported and let go", async () => {
+    const { boss, member } = await office("holds");
+    const empty = await page(await signedIn(boss), "/organization#holds");
+    await empty.getByText("Nothing is held.").waitFor();
+    await judge(empty, "/organization#holds, empty");
+    await empty.getByRole("button", { name: "Add a hold" }).click();
+    const dialog = empty.getByRole("dialog", { name: "Add a hold" });
+    await dialog.getByLabel("Address of the person").fill(member.email);
+    await dialog.getByLabel("Case", { exact: true }).fill("Case 7");
+    await dialog.getByLabel("Tell the people concerned").check();
+    await dialog.getByLabel("Reason").fill("Court order");
+    await judge(empty, "/organization#holds, new");
+    await dialog.getByRole("button", { name: "Add a hold" }).click();
+    const row = empty.getByRole("row", { name: new RegExp(member.email) });
+    await row.getByText("Case 7").waitFor();
+    const uid = await send(member);
+    await api("DELETE", `/transfer/v2/transfers/${uid}`, { token: await access(member) });
+    const p = await page(await signedIn(member), "/account");
+    await p.getByText("A copy of what you delete is kept for a legal reason.").waitFor();
+    const q = await page(await signedIn(member), `/inbox/${uid}?box=sent`);
+    await q.getByText("A copy of this transfer is kept for a legal reason").waitFor();
+    for (const [look, options] of looks) {
+      const one = await page(await signedIn(boss, options), "/organization#holds");
+      await one.getByRole("row", { name: new RegExp(member.email) }).waitFor();
+      await shoot(one, `organization-holds-${look}`);
+      await judge(one, `/organization#holds (${look})`);
+    }
+    await row.getByRole("button", { name: "Export" }).click();
+    await empty.getByRole("dialog", { name: "Export" }).getByLabel("Reason").fill("For the court");
+    const [file] = await Promise.all([empty.waitForEvent("download"),
+      empty.getByRole("dialog", { name: "Export" }).getByRole("button", { name: "Export" }).click()]);
+    const lines = fs.readFileSync(/** @type {string} */ (await file.path()), "utf8");
+    equal([lines.includes("transfer.objects"), lines.includes("bridge.pdf")], [true, false], "the export");
+    await row.getByRole("button", { name: "End" }).click();
+    await empty.getByRole("dialog", { name: "End" }).getByLabel("Reason").fill("Closed");
+    await empty.getByRole("dialog", { name: "End" }).getByRole("button", { name: "End" }).click();
+    await empty.getByText("Nothing is held.").waitFor();
+  });
+
   await test("administrators: a transfer of a member is found, extended and revoked", async () => {
     const { boss, member } = await office("bridge");
     const empty = await page(await signedIn(boss), "/organization#transfers");

@@ -15,7 +15,11 @@ func (h *Handler) getProfile(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return httpapi.JSON(w, http.StatusOK, profileFrom(person))
+	out := profileFrom(person)
+	if out.LegalHold, err = h.service.Held(r.Context(), caller(r)); err != nil {
+		return err
+	}
+	return httpapi.JSON(w, http.StatusOK, out)
 }
 
 type profileRequest struct {
@@ -100,6 +104,7 @@ type profileResponse struct {
 	LastLoginAt *httpapi.Time       `json:"lastLoginAt,omitempty"`
 	Emails      []emailResponse     `json:"emails"`
 	Membership  *membershipResponse `json:"membership"`
+	LegalHold   bool                `json:"legalHold,omitempty"`
 }
 
 type emojiResponse struct {

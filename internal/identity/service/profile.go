@@ -9,6 +9,7 @@ import (
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/fault"
+	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/identity"
 	"github.com/consign-dev/consign/internal/identity/notice"
@@ -21,6 +22,11 @@ import (
 // Errors: identity.ErrPersonNotFound.
 func (s *Service) Profile(ctx context.Context, caller token.Caller) (identity.Person, error) {
 	return s.store.Profile(ctx, caller.Person)
+}
+
+// Held reports whether copies of the caller's deleted data are kept for a legal reason, and the caller may know (contract 4.30).
+func (s *Service) Held(ctx context.Context, caller token.Caller) (bool, error) {
+	return hold.Noticed(ctx, s.store.Querier(), hold.Person, caller.Person.UUID)
 }
 
 // PutProfile changes the caller's profile and returns the new state.

@@ -17,12 +17,14 @@ import (
 	"github.com/consign-dev/consign/internal/ratelimit"
 	"github.com/consign-dev/consign/internal/token"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/holding"
 	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // Options holds what New needs. All fields are required.
 type Options struct {
 	Service        *service.Service
+	Holds          *holding.Service
 	Hosts          *hosts.Directory
 	Catalog        *i18n.Catalog // chooses an uploader's language
 	Buckets        *httpapi.Buckets
@@ -37,6 +39,7 @@ type Options struct {
 // Handler serves the transfer API.
 type Handler struct {
 	service      *service.Service
+	holds        *holding.Service
 	hosts        *hosts.Directory
 	catalog      *i18n.Catalog
 	buckets      *httpapi.Buckets
@@ -53,7 +56,7 @@ type Handler struct {
 // New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{
-		service: o.Service, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure,
+		service: o.Service, holds: o.Holds, hosts: o.Hosts, catalog: o.Catalog, buckets: o.Buckets, base: o.BasePath, secure: o.Secure,
 		pictureBytes: o.PictureBytes, resume: o.ResumeLifetime,
 		upload: httpapi.PerSession("upload", o.UploadBucket), download: httpapi.PerSession("download", o.DownloadBucket),
 	}
@@ -77,8 +80,8 @@ var (
 
 // Routes returns the route table, with patterns relative to the base path.
 func (h *Handler) Routes() []httpapi.Route {
-	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.organizationRoutes(), h.reservationRoutes(), h.partRoutes(uploaders()),
-		h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
+	return slices.Concat(h.mailboxRoutes(), h.adminunitRoutes(), h.organizationRoutes(), h.holdRoutes(), h.reservationRoutes(),
+		h.partRoutes(uploaders()), h.tusRoutes(uploaders()), h.resumableRoutes(uploaders()), h.transferRoutes(), h.linkRoutes())
 }
 
 // mailboxRoutes holds mailboxes and mailbox groups.
@@ -223,7 +226,7 @@ func (h *Handler) linkRoutes() []httpapi.Route {
 // OperatorRoutes returns the routes of the console's API that belong to this domain, relative to httpapi.OperatorBase.
 func (h *Handler) OperatorRoutes() []httpapi.Route {
 	reads, _ := operators()
-	return slices.Concat(h.operatorTransferRoutes(), h.operatorMailboxRoutes(), []httpapi.Route{
+	return slices.Concat(h.operatorTransferRoutes(), h.operatorMailboxRoutes(), h.operatorHoldRoutes(), []httpapi.Route{
 		{Method: "GET", Pattern: "/organizations/{organization}/usage", Auth: reads, Handler: h.getOrganizationUsage},
 	})
 }

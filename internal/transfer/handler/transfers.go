@@ -91,6 +91,7 @@ type transferResponse struct {
 
 	limitsResponse
 	ExtendableUntil *httpapi.Time `json:"extendableUntil,omitempty"`
+	LegalHold       bool          `json:"legalHold,omitempty"`
 
 	// For a recipient.
 	Read   *bool  `json:"read,omitempty"`
@@ -230,10 +231,16 @@ func (h *Handler) respondTransfer(w http.ResponseWriter, r *http.Request, uid id
 	if err != nil {
 		return err
 	}
-	if !t.Brief || t.Locked {
-		return httpapi.JSON(w, http.StatusOK, transferFrom(t))
+	out := transferFrom(t)
+	if by := caller(r); t.Managed || t.Owner == by.Person {
+		if out.LegalHold, err = h.holds.Noticed(r.Context(), uid); err != nil {
+			return err
+		}
 	}
-	return httpapi.List(w, transferFrom(t), "objects", objects, deliveredObjectFrom)
+	if !t.Brief || t.Locked {
+		return httpapi.JSON(w, http.StatusOK, out)
+	}
+	return httpapi.List(w, out, "objects", objects, deliveredObjectFrom)
 }
 
 // deleteTransfer handles DELETE /transfers/{uid}.

@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/mail"
@@ -155,6 +156,9 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 func (s *Service) DeleteOrganizationData(ctx context.Context, o id.Organization) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
 		if err := tx.LockHomes(ctx, false); err != nil {
+			return err
+		}
+		if err := hold.EndAll(ctx, tx.Tx(), o, s.now()); err != nil {
 			return err
 		}
 		return tx.DeleteOrganizationData(ctx, o, s.now())

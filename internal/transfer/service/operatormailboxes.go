@@ -58,7 +58,7 @@ func (s *Service) narrowMailboxes(ctx context.Context, q *postgres.MailboxSearch
 	case in.Link != "" && in.Person+in.Organization != "" || in.Person != "" && in.Organization != "":
 		return false, fault.ErrInvalid.With("query: give one of link, person and organization")
 	case in.Person != "":
-		q.Person, err = s.personNamed(ctx, in.Person)
+		q.Person, err = s.PersonNamed(ctx, in.Person)
 		return !q.Person.IsZero(), err
 	case in.Organization != "":
 		q.Organization, err = s.organizationNamed(ctx, in.Organization)

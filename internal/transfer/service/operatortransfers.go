@@ -92,10 +92,10 @@ func (s *Service) narrow(ctx context.Context, q *postgres.TransferSearch, in Ope
 	case given > 1:
 		return false, fault.ErrInvalid.With("query: give one of person, mailbox and organization")
 	case in.Person != "":
-		q.Person, err = s.personNamed(ctx, in.Person)
+		q.Person, err = s.PersonNamed(ctx, in.Person)
 		return !q.Person.IsZero(), err
 	case in.Mailbox != "":
-		q.Mailbox, err = s.personNamed(ctx, in.Mailbox)
+		q.Mailbox, err = s.PersonNamed(ctx, in.Mailbox)
 		return !q.Mailbox.IsZero(), err
 	case in.Organization != "":
 		q.Organization, err = s.organizationNamed(ctx, in.Organization)
@@ -104,8 +104,8 @@ func (s *Service) narrow(ctx context.Context, q *postgres.TransferSearch, in Ope
 	return true, nil
 }
 
-// personNamed returns the person with a uid or an address; zero if there is none at the address.
-func (s *Service) personNamed(ctx context.Context, reference string) (id.Person, error) {
+// PersonNamed returns the person with a uid or an address; zero if there is none at the address.
+func (s *Service) PersonNamed(ctx context.Context, reference string) (id.Person, error) {
 	reference = strings.ToLower(strings.TrimSpace(reference))
 	if p, err := id.Parse[id.Person](reference); err == nil {
 		return p, nil

@@ -32,6 +32,11 @@ func (s *Service) overseen(ctx context.Context, caller token.Caller) (id.Organiz
 	return o, err
 }
 
+// Overseen is overseen, for package holding.
+func (s *Service) Overseen(ctx context.Context, caller token.Caller) (id.Organization, error) {
+	return s.overseen(ctx, caller)
+}
+
 // OrganizationTransfers selects transfers of an organization for an administrator.
 type OrganizationTransfers struct {
 	Person string // uid or address of the member whose volume they use; empty: all
@@ -54,7 +59,7 @@ func (s *Service) OrganizationTransfers(ctx context.Context, caller token.Caller
 	}
 	q.Organization = o
 	if in.Person != "" {
-		if q.Owner, err = s.personNamed(ctx, in.Person); err != nil || q.Owner.IsZero() {
+		if q.Owner, err = s.PersonNamed(ctx, in.Person); err != nil || q.Owner.IsZero() {
 			return nil, "", err
 		}
 	}

@@ -15,7 +15,9 @@ import { useStepUp } from "./stepup.js";
 const moved = { "#tokens": "/account/devices#tokens", "#webhooks": "/account/devices#webhooks" };
 if (moved[location.hash]) location.replace(moved[location.hash]);
 
-showAccount((profile, reload) => html`<${Profile} profile=${profile} />
+showAccount((profile, reload) => html`
+  ${profile.legalHold && html`<${Notice}>${T("A copy of what you delete is kept for a legal reason.")}<//>`}
+  <${Profile} profile=${profile} />
   <${Addresses} profile=${profile} onChange=${reload} />
   <${Invitations} shared=${true} />
   <${Membership} profile=${profile} onChange=${reload} />`);

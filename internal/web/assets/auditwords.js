@@ -154,6 +154,7 @@ const sentences = {
   "webhook.export": (_, whom, e) => F("A transfer was copied to %s", e.details.host),
   "hold.add": (who, _, e) => F("%s placed a hold for the case “%s”", who, e.details.case),
   "hold.end": (who, _, e) => F("%s ended a hold for the case “%s”", who, e.details.case),
+  "hold.export": (who, _, e) => F("%s exported what is held for the case “%s”", who, e.details.case),
   "storage.check": (who) => F("%s started a check of the storage", who),
   "storage.check.cancel": (who) => F("%s canceled a check of the storage", who),
   "storage.accept": (who) => F("%s accepted the state of the storage", who),

@@ -255,6 +255,7 @@ function Detail({ summary, sent, onChange }) {
       anyway=${t.downloadAnyway ? (uid) => downloadAnyway(t.uid, uid) : undefined} />`}
     ${!over && t.link && t.type === "drop" && html`<${TransferLink} transfer=${t} />`}
     ${managed && html`<${Receivers} transfer=${t} onChange=${changed} />`}
+    ${t.legalHold && html`<${Notice}>${T("A copy of this transfer is kept for a legal reason, also when it is deleted.")}<//>`}
     ${(full || load.error) && (sent ? html`<${Living} transfer=${t} onChange=${changed} further=${further} />`
       : html`<${Received} transfer=${t} over=${over} onChange=${changed} further=${further} />`)}
     ${receipt.said}

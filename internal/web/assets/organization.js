@@ -10,6 +10,7 @@ import { Profile } from "./organization-profile.js";
 import { Members } from "./organization-members.js";
 import { Security } from "./organization-security.js";
 import { Groups } from "./organization-groups.js";
+import { LegalHolds } from "./organization-holds.js";
 import { Mailboxes, Transfers } from "./organization-lists.js";
 import { Documents, Settings, Usage } from "./organization-transfers.js";
 import { Webhooks } from "./webhooks.js";
@@ -61,6 +62,7 @@ function partsFor(admin, free, roles) {
     ["mailboxes", T("Mailboxes"), Mailboxes, admin && !free],
     ["groups", T("Groups"), Groups, admin],
     ["transfers", T("Transfers"), Transfers, admin && !free],
+    ["holds", T("Legal holds"), LegalHolds, admin && !free],
     ["settings", T("Rules for transfers"), Settings, admin],
     ["security", T("Security"), Security, admin],
     ["tokens", T("API tokens"), Tokens, admin],

@@ -24,6 +24,7 @@ const pages = () => [
   ["mails", T("Mail queue")],
   ["jobs", T("Background jobs")],
   ["storage", T("Storage")],
+  ["holds", T("Legal holds")],
   ["keys", T("Keys")],
   ["settings", T("Settings")],
   ["audit", T("Audit")],
