@@ -18,8 +18,8 @@ INSERT INTO events (person, id, uid, kind, subject, created_at) VALUES
 INSERT INTO audit (at, kind, actor, action, object, target, organization, address, user_agent, details) VALUES
     ('2999-01-01Z', 'person', '00000000-0000-7000-8000-00000000000a', 'person.create', 'ann@example.com', '00000000-0000-7000-8000-00000000000a', NULL, '203.0.113.7', 'curl', '{"by": "signup"}');
 INSERT INTO audit (at, kind, action, object, user_agent, details) VALUES
-    ('2027-01-02', 'job', 'job.run', '', '', '{}'),
-    ('3999-01-01', 'job', 'job.run', '', '', '{}');
+    ('2027-01-02', 'job', 'storage.check', '', '', '{}'),
+    ('3999-01-01', 'job', 'storage.check', '', '', '{}');
 -- A request that Ann may repeat.
 INSERT INTO idempotency_keys (key, caller, fingerprint, claim, done, busy_until, expires_at) VALUES
     ('\x01', '\x02', '\x03', '00000000-0000-7000-8000-000000000c01', true, '2026-01-01Z', '2026-12-31Z');
