@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { createRequire } from "node:module";
-import { api, file, mail, page, person, pictures, settled, signedIn, slow, test, totp, unfold, visitor } from "./kit.mjs";
+import { api, file, inFirefox, mail, page, person, pictures, settled, signedIn, slow, test, totp, unfold, visitor } from "./kit.mjs";
 import { world } from "./world.mjs";
 
 const engine = (name) => fs.readFileSync(createRequire(import.meta.url).resolve(name), "utf8");
@@ -44,7 +44,7 @@ export async function judge(p, what) {
     { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
   const told = violations.map(({ id, help, nodes }) =>
     `${id} (${nodes.map((n) => n.target.join(" ")).slice(0, 3).join(", ")}): ${help}; ${nodes[0].failureSummary?.replace(/\s+/g, " ")}`);
-  told.push(...await secondOpinion(p));
+  if (!inFirefox) told.push(...await secondOpinion(p)); // does not end there; Chromium judges the same markup
   if (told.length) throw new Error(`${what}: ${told.join("\n")}`);
   const wide = await p.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
