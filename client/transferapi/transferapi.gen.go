@@ -2266,6 +2266,12 @@ type GetMailboxPictureParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// GetMailboxQRCodeParams defines parameters for GetMailboxQRCode.
+type GetMailboxQRCodeParams struct {
+	// Prefill What the link fills in, as the query of a URL: `subject`, `field.NAME`, and `shared` for a shared device
+	Prefill *string `form:"prefill,omitempty" json:"prefill,omitempty"`
+}
+
 // GetSentReceiptParams defines parameters for GetSentReceipt.
 type GetSentReceiptParams struct {
 	// Of The statement. The default is the receipt of the delivery; the others are about later events
@@ -3192,8 +3198,8 @@ func (c *Client) GetMailboxPicture(ctx context.Context, key MailboxKey, params *
 // GetMailboxQRCode: The link of the mailbox's page as a QR code
 //
 //	GET /public/mailbox/{key}/qr
-func (c *Client) GetMailboxQRCode(ctx context.Context, key MailboxKey, editors ...Editor) (*http.Response, error) {
-	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/mailbox/{key}/qr", key), nil, call.Body{}, editors)
+func (c *Client) GetMailboxQRCode(ctx context.Context, key MailboxKey, params *GetMailboxQRCodeParams, editors ...Editor) (*http.Response, error) {
+	return call.Do[*http.Response](ctx, c.call, http.MethodGet, call.Path("/public/mailbox/{key}/qr", key), params, call.Body{}, editors)
 }
 
 // GetPublicGroup: The mailbox group of a vanity link or uid

@@ -44,7 +44,7 @@ export async function accountTests() {
     await q.getByRole("button", { name: "Add a question" }).click();
     await q.getByLabel("Question", { exact: true }).fill("Order number");
     await q.getByLabel("An answer is required").check(); // the empty preview does not block saving
-    await q.locator(".preview").getByLabel("Order number").waitFor();
+    await q.locator(".beside-preview").getByLabel("Order number").waitFor();
     await q.getByRole("button", { name: "Save" }).click();
     await q.getByText(`${base}/m/nora`, { exact: true }).waitFor(); // saved
     const { body } = await api("GET", "/transfer/v2/public/mailbox/nora");

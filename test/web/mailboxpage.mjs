@@ -242,6 +242,47 @@ export async function mailboxPageTests() {
     equal(await link.getByText("address not checked").count(), 0, "marks behind the link");
   });
 
+  await test("settings of a mailbox: the page beside the form, and links that fill in answers", async () => {
+    const lena = await person("Lena"), token = await access(lena);
+    const fieldsSchema = { type: "object", title: "Case", required: [], properties: { order: { type: "string", title: "Order number" } } };
+    await api("PUT", "/transfer/v2/mailbox", { token, json: { vanityLink: "lena.links", fieldsSchema,
+      uiSchema: { "ui:order": ["order"], order: { "ui:widget": "text", "ui:title": "Order number", "ui:options": {} } } } });
+    const p = await page(await signedIn(lena), "/mailbox");
+    const preview = p.getByRole("complementary", { name: "Preview of your page" });
+    await preview.getByText("Order number").waitFor();
+    await p.getByLabel("Slogan").fill("Drawings and offers");
+    await preview.getByText("Drawings and offers").waitFor();
+    await p.getByText("Senders confirm their address").click();
+    await preview.getByText("You confirm your email address with a code").waitFor();
+    await p.getByText("I’m away: don’t accept files").click();
+    await preview.getByText("Lena is away and doesn’t accept files right now.").waitFor();
+    equal(await preview.evaluate((e) => [...e.querySelectorAll("button, input")].some((i) => {
+      i.focus();
+      return document.activeElement === i;
+    })), false, "the preview takes the focus");
+    const sides = async () => { const [a, b] = [await p.locator("main form").first().boundingBox(), await preview.boundingBox()];
+      return [b.x >= a.x + a.width, b.y >= a.y + a.height]; };
+    equal(await sides(), [true, false], "beside the form");
+    await p.setViewportSize({ width: 390, height: 800 });
+    equal(await sides(), [false, true], "below the form on a phone");
+    const builder = p.locator("#prefilled");
+    await builder.getByLabel("Subject").fill("Case 4711 & more");
+    await builder.getByLabel("Order number").fill("12");
+    const href = `${base}/m/lena.links?subject=Case+4711+%26+more&field.order=12`;
+    await builder.getByRole("link", { name: href }).waitFor();
+    await builder.getByRole("button", { name: "QR code" }).click();
+    await p.waitForFunction(() => document.querySelector("#prefilled .qr-code img")?.naturalWidth > 0);
+    await builder.getByRole("button", { name: "Add to a website" }).click();
+    equal((await builder.locator(".snippet").textContent()).startsWith(`<a href="${href.replace("&field", "&amp;field")}"`), true, "HTML");
+    await judge(p, "/mailbox with preview and links");
+    const q = await page(await visitor(), new URL(href).pathname + new URL(href).search);
+    await choose(q, [file("case.txt", 12)]);
+    equal([await q.getByLabel("Subject").inputValue(), await q.locator('[name="field.order"]').inputValue()],
+      ["Case 4711 & more", "12"], "what the page filled in");
+    await builder.getByText("For a shared device").click();
+    await builder.getByRole("link", { name: `${href}&shared` }).waitFor();
+  });
+
   await test("the owner locks what a link fills in, and shows a picture behind the page", async () => {
     const ivy = await person("Ivy"), token = await access(ivy);
     const fieldsSchema = { type: "object", title: "Details", required: [],

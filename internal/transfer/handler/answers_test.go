@@ -4,10 +4,12 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/consign-dev/consign/internal/imaging"
 	"github.com/consign-dev/consign/internal/testkit"
 )
 
@@ -157,5 +159,16 @@ func TestMailboxQRCode(t *testing.T) {
 		t.Errorf("%v %.80s", svg.Header, svg.Body)
 	}
 	s.Stranger().With("Accept", "image/*").Get(s.Transfer + "/public/mailbox/nobody/qr").Want(http.StatusNotFound)
+	with := func(query string) *testkit.Response {
+		return s.Stranger().With("Accept", "image/*").Get(s.Transfer + "/public/mailbox/ann/qr?prefill=" + url.QueryEscape(query))
+	}
+	filled := with("subject=Case 4711&field.order=12&shared").Want(http.StatusOK)
+	want, err := imaging.QRCode(s.URL + "/m/ann?field.order=12&shared=&subject=Case+4711")
+	if err != nil || string(want) != string(filled.Body) {
+		t.Errorf("%v: the code is of another link", err)
+	}
+	for _, query := range []string{"next=https://evil.test", "subject=%zz", "subject=" + strings.Repeat("ä", 400), "a;b"} {
+		with(query).Want(http.StatusBadRequest)
+	}
 	ann.Delete(s.Transfer + "/mailbox").Want(http.StatusNoContent)
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
@@ -31,12 +33,39 @@ const typeSVG = "image/svg+xml"
 
 // getMailboxQRCode handles GET /public/mailbox/{key}/qr: the link of the mailbox's page on this host as a QR code.
 func (h *Handler) getMailboxQRCode(w http.ResponseWriter, r *http.Request) error {
+	query, err := prefill(r)
+	if err != nil {
+		return err
+	}
 	m, err := h.service.PublicMailbox(r.Context(), caller(r), httpapi.Param(r, "key"))
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "public, max-age=600")
-	return sendQRCode(w, r, h.hosts.URL(caller(r).Client.Host.Name, "/m/"+cmp.Or(m.VanityLink, m.Person.String())))
+	return sendQRCode(w, r, h.hosts.URL(caller(r).Client.Host.Name, "/m/"+cmp.Or(m.VanityLink, m.Person.String()))+query)
+}
+
+// longestPrefill bounds what prefill returns, in bytes, so that a QR code of it exists and can be read.
+const longestPrefill = 1000
+
+// prefill returns the query that the parameter prefill gives a mailbox's link, with its question mark: only what the page takes.
+func prefill(r *http.Request) (string, error) {
+	q := httpapi.QueryOf(r)
+	given := q.One("prefill")
+	if err := q.Err(); err != nil || given == "" {
+		return "", err
+	}
+	values, err := url.ParseQuery(given)
+	for name := range values {
+		if name != "subject" && name != "shared" && !strings.HasPrefix(name, "field.") {
+			return "", fault.ErrInvalid.With("prefill: may have subject, shared and field.NAME")
+		}
+	}
+	query := "?" + values.Encode()
+	if err != nil || len(query) > longestPrefill {
+		return "", fault.ErrInvalid.With("prefill: must be the query of a URL of at most 1,000 bytes")
+	}
+	return query, nil
 }
 
 // getTransferQRCode handles GET /transfers/{uid}/qr: the link that the sender has made as a QR code.

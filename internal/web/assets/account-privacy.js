@@ -12,7 +12,7 @@ import "./shell.js";
 
 showAccount((profile) => html`<${Activity} profile=${profile} /><${Copy} /><${Leave} />`);
 
-const pageSize = 20;
+const pageSize = 10;
 
 /** What happened, newest first. @param {{profile: IdentityAPI["Person"]}} props */
 function Activity({ profile }) {
@@ -45,7 +45,7 @@ function Copy() {
   });
   return html`<section class="card stack"><h2>${T("Your data")}</h2>
     <p class="dim">
-      ${T("A copy of everything we store about you: profile, addresses, sessions, memberships, mailbox, transfers and activity.")}
+      ${T("A copy of everything we store about you: profile, addresses, sessions, memberships, mailbox, transfers and activity.")}${" "}
       ${T("Files aren’t included.")}</p>
     <${Problem} error=${load.error} />
     <div><${Button} icon="download" busy=${load.busy} onClick=${() => load.run()}>${T("Download your data")}<//></div>
@@ -63,7 +63,7 @@ function Leave() {
   });
   return html`<section class="card stack"><h2>${T("Delete account")}</h2>
     <p class="dim">
-      ${T("Your profile, your mailbox and what you have received are removed for good.")}
+      ${T("Your profile, your mailbox and what you have received are removed for good.")}${" "}
       ${T("What you have sent stays with its recipients until it expires.")}</p>
     <${Problem} error=${remove.error} />
     <div><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>${T("Delete account")}<//></div>

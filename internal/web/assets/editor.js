@@ -57,10 +57,10 @@ function newField(fields) {
 }
 
 /**
- * The editor. `error`: of the refused request.
- * @param {{value: ReturnType<typeof editable>, onValue: (value: any) => void, error?: any}} props
+ * The editor. `error`: of the refused request; `preview`: whether the questions are shown beside it.
+ * @param {{value: ReturnType<typeof editable>, onValue: (value: any) => void, error?: any, preview?: boolean}} props
  */
-export function FieldsEditor({ value, onValue, error = null }) {
+export function FieldsEditor({ value, onValue, error = null, preview = true }) {
   const { title, fields } = value;
   const refused = [useRefusal("fieldsSchema"), useRefusal("uiSchema")].find(Boolean);
   const detail = Object.entries(members(error)).find(([name]) => /^(fieldsSchema|uiSchema)/.test(name))?.[1] ?? "";
@@ -81,7 +81,7 @@ export function FieldsEditor({ value, onValue, error = null }) {
         onChange=${(part) => change(fields.map((other) => (other === f ? { ...f, ...part } : other)))} />`)}
       <div><${Button} icon="plus" onClick=${() => change([...fields, newField(fields)])}>${T("Add a question")}<//></div>
     </div>
-    ${fields.length > 0 && html`<${Preview} value=${value} />`}
+    ${preview && fields.length > 0 && html`<${Preview} value=${value} />`}
   </div>`;
 }
 

@@ -9,7 +9,9 @@ import { families, familiesOf, filterOf, inWords } from "./filetypes.js";
 import { FieldsEditor, editable, schemas } from "./editor.js";
 import { Backdrop } from "./backdrop.js";
 import { MailboxPolicy } from "./malware.js";
+import { LinkBuilder } from "./linkbuilder.js";
 import { MailboxLink } from "./mailboxlink.js";
+import { PagePreview } from "./mailboxpreview.js";
 import { readMailbox } from "./newmailbox.js";
 import "./shell.js";
 
@@ -66,7 +68,7 @@ function Mailbox({ mailbox: first, profile, onGone }) {
   };
   const bind = (name) => ({ name, value: m[name] ?? "", onInput: (e) => set({ [name]: e.target.value }) });
   const tick = (name) => ({ checked: m[name], onChange: (e) => set({ [name]: e.target.checked }) });
-  return html`<h1>${T("Your mailbox")}</h1>
+  return html`<div class="beside"><div><h1>${T("Your mailbox")}</h1>
     ${mailbox ? html`<${MailboxLink} mailbox=${mailbox} />`
       : html`<${Notice}>${T("You have no mailbox yet. Save this page to get one. Anyone who has its link can send you files.")}<//>`}
     ${mailbox?.unavailableReason && html`<${Closed} reason=${mailbox.unavailableReason} />`}
@@ -79,13 +81,14 @@ function Mailbox({ mailbox: first, profile, onGone }) {
       <${Rules} m=${m} set=${set} bind=${bind} tick=${tick} />
       <section class="card stack wide"><h2>${T("Questions for senders")}</h2>
         <p class="hint">${T("Senders answer these when they send files.")}</p>
-        <${FieldsEditor} value=${fields} error=${save.error} onValue=${(next) => { save.touch(); setFields(next); }} />
+        <${FieldsEditor} value=${fields} error=${save.error} preview=${false} onValue=${(next) => { save.touch(); setFields(next); }} />
         <${Check} label=${T("Lock what a link fills in")} ...${tick("prefillLocked")}
-          hint=${T("A link can fill in answers: add ?subject=… or ?field.name=… to it. Locked, senders can’t change them on the page. That is no proof: anyone can edit a link.")} />
+          hint=${T("Locked, senders can’t change them on the page. That is no proof: anyone can edit a link.")} />
       </section>
       <div class="saving"><${Save} of=${save} /></div>
     <//>
-    ${mailbox && html`<${Open} />
+    </div><${PagePreview} mailbox=${mailbox} values=${m} filter=${filterOf(m.families, split(m.filter))} fields=${schemas(fields)} /></div>
+    ${mailbox && html`<div class="stack sections"><${LinkBuilder} mailbox=${mailbox} /><${Open} /></div>
       <${Problem} error=${remove.error} />
       <p class="row end"><${Button} kind="danger" icon="trash" busy=${remove.busy} onClick=${() => setAsking(true)}>
         ${T("Remove the mailbox")}<//></p>`}

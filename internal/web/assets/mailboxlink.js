@@ -7,6 +7,8 @@ import { transfer } from "./api.js";
 import { onSession } from "./session.js";
 import { createMailbox, readMailbox } from "./newmailbox.js";
 
+const longest = 1000; // bytes of a query in a QR code
+
 /** Returns the public link of a mailbox. @param {TransferAPI["OwnMailbox"]} mailbox */
 const linkOf = (mailbox) => `${location.origin}/m/${mailbox.vanityLink || mailbox.uid}`;
 
@@ -20,13 +22,13 @@ function mailTo(link) {
 function buttonFor(link) {
   const brand = /#[0-9a-f]{6}/i.exec(getComputedStyle(document.documentElement).getPropertyValue("--brand"))?.[0] ?? "#0d6e62";
   const look = `background:${brand};border-radius:8px;color:#fff;display:inline-block;font:600 16px sans-serif;padding:12px 20px;text-decoration:none`;
-  return `<a ${Object.entries({ href: link, style: look }).map(([name, value]) => `${name}="${value}"`)
+  return `<a ${Object.entries({ href: link.replaceAll("&", "&amp;"), style: look }).map(([name, value]) => `${name}="${value}"`)
     .join(" ")}>${T("Send me files")}</a>`;
 }
 
-/** The link with its buttons. @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
-export function MailboxLink({ mailbox }) {
-  const link = linkOf(mailbox);
+/** The link with its buttons. `query`: what it fills in. @param {{mailbox: TransferAPI["OwnMailbox"], query?: string}} props */
+export function MailboxLink({ mailbox, query = "" }) {
+  const link = linkOf(mailbox) + (query && `?${query}`);
   const [shown, setShown] = useState("");
   const part = (/** @type {string} */ name, /** @type {string} */ icon, /** @type {string} */
     label) => html`<${Button} icon=${icon} kind="quiet"
@@ -38,7 +40,7 @@ export function MailboxLink({ mailbox }) {
       <a class="button quiet" href=${mailTo(link)}><${Icon} name="mail" />${T("Share by email")}</a>
       ${part("site", "link", T("Add to a website"))}
     </div>
-    ${shown === "code" && html`<${Code} mailbox=${mailbox} />`}
+    ${shown === "code" && html`<${Code} mailbox=${mailbox} query=${query} />`}
     ${shown === "site" && html`<div class="stack tight">
       <p class="hint">${T("Paste this HTML where you want a button that opens your mailbox.")}</p>
       <pre class="snippet" tabindex="0">${buttonFor(link)}</pre>
@@ -47,9 +49,10 @@ export function MailboxLink({ mailbox }) {
   </div>`;
 }
 
-/** @param {{mailbox: TransferAPI["OwnMailbox"]}} props */
-function Code({ mailbox }) {
-  const code = `${transfer}/public/mailbox/${mailbox.uid}/qr`;
+/** @param {{mailbox: TransferAPI["OwnMailbox"], query: string}} props */
+function Code({ mailbox, query }) {
+  const code = `${transfer}/public/mailbox/${mailbox.uid}/qr${query && `?prefill=${encodeURIComponent(query)}`}`;
+  if (query.length > longest) return html`<p class="hint">${T("This link is too long for a QR code.")}</p>`;
   return html`<div class="qr-code"><img src=${code} alt=${T("QR code of your link")} width="200" height="200" />
     <div class="stack tight"><p class="hint">${T("Print it on a card, a poster or a letter. A phone’s camera opens the link.")}</p>
       <div><a class="button" href=${code} download=${`${mailbox.vanityLink || "mailbox"}.svg`}><${Icon} name="download" />

@@ -1,14 +1,14 @@
 // /m/{key}: a visitor delivers files to the owner of a mailbox.
 
-import { Avatar, Icon, Lines, Unloaded, html, show, useEffect, useState } from "./ui.js";
+import { Unloaded, html, show, useEffect, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
-import { F, N, T, bytes, duration } from "./i18n.js";
+import { F, T, duration } from "./i18n.js";
 import { asAnybody, bearer, call, transfer } from "./api.js";
 import { useUpload } from "./upload/hook.js";
 import { Chooser } from "./upload/chooser.js";
 import { UploadNotices } from "./upload/view.js";
 import { useTold } from "./upload/told.js";
-import { inWords } from "./filetypes.js";
+import { Closed, Invites, Owner, nameOf } from "./mailboxview.js";
 import { showPicture } from "./shell.js";
 
 const key = decodeURIComponent(location.pathname.split("/")[2]);
@@ -24,8 +24,6 @@ let form = null;
 const loadForm = async () => { form = await import("./mailboxform.js"); };
 for (const sign of ["pointerdown", "keydown", "dragenter"]) addEventListener(sign, () => loadForm().catch(() => {}), { once: true });
 
-const nameOf = (mailbox) => mailbox.name || mailbox.email;
-
 // The page keeps what the server sent until the mailbox is known: less flickers.
 call("GET", at).then(({ body }) => show(() => html`<${Delivery} mailbox=${body} />`),
   (error) => show(() => html`<${Unknown} error=${error} />`));
@@ -37,50 +35,8 @@ function Unknown({ error }) {
     <a class="button" href="/">${T("Go to the start page")}</a><//></div>`;
 }
 
-/** Who receives the files: large before files are chosen, then small. */
-const Owner = ({ mailbox, small = false, heading = undefined }) => html`<header class=${small ? "owner small" : "owner"}>
-  <${Avatar} src=${mailbox.hasAvatar ? `${at}/avatar?height=160` : ""} name=${nameOf(mailbox)} />
-  <div>
-    <h1 ref=${heading} tabindex=${heading && "-1"}><span class="kicker">${T("Files for")}</span> ${nameOf(mailbox)}</h1>
-    ${!small && mailbox.slogan && html`<p class="slogan">${mailbox.slogan}</p>`}
-  </div>
-</header>`;
-
-const many = 50, large = 1000; // files and MB from which a limit does not matter to people
-
-/** The limits that may matter, as a sentence, and what happens on the way. */
-function Limits({ mailbox }) {
-  const types = mailbox.mimeTypeFilterEnabled ? inWords((mailbox.mimeTypeFilterDescription ?? "").split(/,\s*/)) : "";
-  const size = mailbox.maxFileSizeMb <= large || types ? bytes(mailbox.maxFileSizeMb * 1e6) : "";
-  const files = mailbox.maxFiles < many && N("Up to %d file", "Up to %d files", mailbox.maxFiles);
-  const sentence = [files, types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size)].filter(Boolean).join(" · ");
-  return html`${sentence && html`<p class="limits">${sentence}</p>`}
-    ${mailbox.secure && html`<p class="limits"><${Icon} name="lock" /> ${T("The recipient opens it with a code")}</p>`}
-    ${mailbox.verifySender && html`<p class="limits"><${Icon} name="mail" /> ${T("You confirm your email address with a code")}</p>`}`;
-}
-
-/** What a visitor may rely on. */
-const Promises = () => html`<ul class="promises">
-  <li><${Icon} name="check" />${T("No account needed")}</li>
-  <li><${Icon} name="retry" />${T("Resumes after interruptions")}</li>
-  <li><${Icon} name="shield" />${T("You get proof of delivery")}</li>
-</ul>`;
-
-/** Says why the mailbox takes no files at the moment, and how to reach the owner. */
-function Closed({ mailbox }) {
-  const write = mailbox.email && html`<a class="button" href=${`mailto:${encodeURIComponent(mailbox.email).replace("%40", "@")}`}><${Icon}
-    name="mail" />${F("Write to %s", nameOf(mailbox))}</a>`;
-  if (mailbox.unavailableReason === "absent") {
-    return html`<${Empty} drawing="away" title=${F("%s is away and doesn’t accept files right now.", nameOf(mailbox))}
-      sentence=${mailbox.absenceMessage && html`<${Lines} text=${mailbox.absenceMessage} />`}>${write}<//>`;
-  }
-  const [title, sentence] = {
-    notAvailable: [T("This mailbox is not available."), T("Please ask the owner for another way.")],
-    volume: [T("This mailbox is full for this month."), T("It accepts files again next month, or when the owner gets more volume.")],
-    storage: [T("This mailbox is full."), T("It accepts files again when the owner has removed older ones.")],
-  }[mailbox.unavailableReason] ?? [T("This mailbox doesn’t accept files right now."), T("Please ask the owner for another way.")];
-  return html`<${Empty} drawing="full" title=${title} sentence=${sentence}>${write}<//>`;
-}
+/** @param {any} props of Owner */
+const Head = (props) => html`<${Owner} at=${at} ...${props} />`;
 
 function Delivery({ mailbox }) {
   const upload = useUpload(`mailbox:${mailbox.uid}`, reserve, { keeps: !shared });
@@ -97,19 +53,15 @@ function Delivery({ mailbox }) {
       ${shared && html`<${Ends} />`}
     <//>`;
   }
-  if (!mailbox.available) return html`<div class="sheet"><${Owner} mailbox=${mailbox} /><${Closed} mailbox=${mailbox} /></div>`;
+  if (!mailbox.available) return html`<div class="sheet"><${Owner} mailbox=${mailbox} at=${at} /><${Closed} mailbox=${mailbox} /></div>`;
   const chooser = (small) => html`<${Chooser} small=${small} busy=${upload.phase === "opening"}
     disabled=${upload.phase === "looking" || wanted && !form || Boolean(files?.stopped)} onFiles=${upload.add} />`;
   if (files && !files.over && form) {
-    return html`<${form.Details} mailbox=${mailbox} upload=${upload} chooser=${chooser(true)} Owner=${Owner} kept=${!shared} />`;
+    return html`<${form.Details} mailbox=${mailbox} upload=${upload} chooser=${chooser(true)} Owner=${Head} kept=${!shared} />`;
   }
-  return html`<div class="sheet">
-    <${Owner} mailbox=${mailbox} />
+  return html`<${Invites} mailbox=${mailbox} at=${at}>
     <${UploadNotices} upload=${upload} />
-    ${!upload.found?.sealed && chooser(false)}
-    <${Limits} mailbox=${mailbox} />
-    <${Promises} />
-  </div>`;
+    ${!upload.found?.sealed && chooser(false)}<//>`;
 }
 
 /** Creates a reservation on the mailbox. A signed-in person becomes its sender; with an expired session the visitor is anonymous. */
