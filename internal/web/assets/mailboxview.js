@@ -29,7 +29,8 @@ function Limits({ mailbox }) {
   const types = mailbox.mimeTypeFilterEnabled ? inWords((mailbox.mimeTypeFilterDescription ?? "").split(/,\s*/)) : "";
   const size = mailbox.maxFileSizeMb <= large || types ? bytes(mailbox.maxFileSizeMb * 1e6) : "";
   const files = mailbox.maxFiles < many && N("Up to %d file", "Up to %d files", mailbox.maxFiles);
-  const sentence = [files, types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size)].filter(Boolean).join(" · ");
+  const each = types ? F("Only %s, up to %s each", types, size) : size && F("Up to %s each", size);
+  const sentence = [files, each].filter(Boolean).join(" · ");
   return html`${sentence && html`<p class="limits">${sentence}</p>`}
     ${mailbox.secure && html`<p class="limits"><${Icon} name="lock" /> ${T("The recipient opens it with a code")}</p>`}
     ${mailbox.verifySender && html`<p class="limits"><${Icon} name="mail" /> ${T("You confirm your email address with a code")}</p>`}`;
