@@ -1,3 +1,5 @@
+// Pictures and QR codes of mailboxes: the avatar of the owner, the picture behind the page, the code of a link.
+
 package handler
 
 import (
