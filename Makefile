@@ -7,20 +7,22 @@ TOOLS    := $(CURDIR)/.tools
 # Types of requests and answers, for the scripts of the pages (internal/web/calls.d.ts)
 TYPES    := $(patsubst api/%.yaml,$(TOOLS)/types/%.d.ts,$(wildcard api/*.yaml))
 export CGO_ENABLED ?= 0
+# Where scripts/install-postgres.sh unpacks Postgres for a user who may not install packages
+export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs pin release release-key clean
+.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin release release-key clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-run: build postgres ## serve on an embedded Postgres and the local disk, with a demo mailbox
+run: postgres build ## serve on an embedded Postgres and the local disk, with a demo mailbox
 	@CONSIGN_LOG_FORMAT=$${CONSIGN_LOG_FORMAT:-text} exec bin/consign serve --demo
 
-demo: build postgres ## run the main job with curl, against a running server or one that it starts
+demo: postgres build ## run the main job with curl, against a running server or one that it starts
 	@test/demo.sh
 
-demo-journeys: build postgres ## walk each journey in Chromium, with pictures in var/journeys
+demo-journeys: postgres build ## walk each journey in Chromium, with pictures in var/journeys
 	@test/demo-journeys.sh
 
 build: ## build bin/consign
@@ -50,7 +52,7 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 
 blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
 
-test-%: build postgres ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
+test-%: postgres build ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
 	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
 	@$(call counted,$*,test/$*.sh)
 
@@ -78,16 +80,16 @@ test-holds:     suite = ROUNDS=$(or $(ROUNDS),200) $(GO) test -count=1 -timeout 
 test-growth:    suite = $(GO) run -tags growth ./test/growth
 suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-breakages test-audit test-redis test-holds test-growth
 .PHONY: $(suites)
-$(suites): build postgres
+$(suites): postgres build
 	@$(call counted,$(@:test-%=%),$(suite) $(ARGS))
 
-bench: build postgres ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
+bench: postgres build ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)
 
 mutate: postgres ## change lines of PACKAGES and see whether tests fail (hours; gremlins, Stryker)
 	@scripts/mutate/mutate.sh
 
-migrate: build postgres ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
+migrate: postgres build ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
 
 release: ## make packages, images, SBOM, signed checksums and their log in dist/ (needs buildah)
@@ -95,6 +97,9 @@ release: ## make packages, images, SBOM, signed checksums and their log in dist/
 
 release-key: ## publish the key of releases, RELEASE_KEY=FILE
 	@scripts/release/key.sh
+
+changelog: ## move the files of changes/ into CHANGELOG.md
+	@scripts/release/changelog.sh
 
 pin: ## pin the images of Dockerfile and compose.yaml by digest (needs docker buildx and the registries)
 	@scripts/pin-images.sh

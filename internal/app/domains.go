@@ -321,8 +321,9 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		},
 	})
 	transferAPI := transferhandler.New(transferhandler.Options{
-		Service: a.Transfer, Holds: a.holding(), Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter), BasePath: c.TransferBasePath,
-		Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime, PictureBytes: c.AvatarMaxBytes,
+		Service: a.Transfer, Holds: a.holding(), Hosts: a.hosts, Catalog: catalog, Buckets: httpapi.NewBuckets(limiter),
+		BasePath: c.TransferBasePath, Secure: httpapi.SecureCookies(c.PublicURL), ResumeLifetime: c.DownloadResumeLifetime,
+		PictureBytes:   c.AvatarMaxBytes,
 		UploadBucket:   ratelimit.Limit{Capacity: c.UploadBucket.Capacity, PerSecond: c.UploadBucket.PerSecond},
 		DownloadBucket: ratelimit.Limit{Capacity: c.DownloadBucket.Capacity, PerSecond: c.DownloadBucket.PerSecond},
 	})

@@ -359,8 +359,8 @@ func (w heldWorld) set(uid, columns string) {
 	}
 }
 
-// TestHoldRaces: holds beside revocation, expiry, the deletion of records, and the purge of bytes. A hold keeps a transfer whole or has found
-// it ended or gone: never rows without bytes.
+// TestHoldRaces: holds beside revocation, expiry, the deletion of records, and the purge of bytes. A hold keeps a transfer whole or has
+// found it ended or gone: never rows without bytes.
 func TestHoldRaces(t *testing.T) {
 	t.Parallel()
 	w := heldWorld{Server: testkit.New(t, testkit.Env("CONSIGN_EXPIRY_GRACE", "1h"))}

@@ -69,7 +69,8 @@ var repeatable = map[string][]string{
 	"it stores nothing": {"/admin/v1/doctor", "/id/v3/auth/passkey/options", "/id/v3/profile/passkey/options"},
 	"the client names it, or it is left with the reservation": {"/transfer/v2/reservations/{uid}/uploads",
 		"/transfer/v2/reservations/{uid}/tus", "/transfer/v2/reservations/{uid}/objects/{clientId}/tus"},
-	"it reads":                               {"/id/v3/auth/exists", "/transfer/v2/adminunit/holds/{uid}/export", "/admin/v1/holds/{uid}/export"},
+	"it reads": {"/id/v3/auth/exists", "/transfer/v2/adminunit/holds/{uid}/export",
+		"/admin/v1/holds/{uid}/export"},
 	"the former secret stays valid for 24 h": {"/id/v3/webhooks/{uid}/rotate"},
 	"a further key does no harm":             {"/admin/v1/keys/rotate", "/admin/v1/keys/log/rotate", "/admin/v1/keys/log/revoke"},
 }

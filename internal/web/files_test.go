@@ -220,7 +220,9 @@ func TestFilesAreKept(t *testing.T) {
 func TestDocumentsInJSON(t *testing.T) {
 	t.Parallel()
 	p := pages(t)
-	for name, document := range map[string][]byte{"identity-v3": api.IdentityV3(), "transfer-v2": api.TransferV2(), "admin-v1": api.AdminV1()} {
+	for name, document := range map[string][]byte{
+		"identity-v3": api.IdentityV3(), "transfer-v2": api.TransferV2(), "admin-v1": api.AdminV1(),
+	} {
 		var inJSON, inYAML any
 		body := ask(t, p, "GET", "/api/"+name+".json").body
 		if err := json.Unmarshal([]byte(body), &inJSON); err != nil {

@@ -28,7 +28,8 @@ func (d document) contents() g.Node {
 func (d document) section() g.Node {
 	return h.Section(
 		h.H2(h.ID(d.File), g.Text(d.Title)),
-		h.P(h.A(h.Href("/api/"+d.File+".yaml"), g.Text("YAML")), g.Text(" · "), h.A(h.Href("/api/"+d.File+".json"), g.Text("JSON")), g.Text(" · "), h.Code(g.Text(d.Server))),
+		h.P(h.A(h.Href("/api/"+d.File+".yaml"), g.Text("YAML")), g.Text(" · "), h.A(h.Href("/api/"+d.File+".json"), g.Text("JSON")),
+			g.Text(" · "), h.Code(g.Text(d.Server))),
 		markdown(d.Description),
 		g.Map(d.Tags, func(t tag) g.Node {
 			return g.Group{

@@ -18,7 +18,10 @@ umask 022
 # The first heading of CHANGELOG.md is "## VERSION (unreleased)" or "## VERSION (DATE)".
 heading=$(grep -m1 '^## ' CHANGELOG.md)
 VERSION=$(cut -d' ' -f2 <<<"$heading")
-case $heading in *unreleased*) VERSION="$VERSION-dev.$(git rev-list --count HEAD)" ;; esac
+case $heading in
+  *unreleased*) VERSION="$VERSION-dev.$(git rev-list --count HEAD)" ;;
+  *) [ "$(ls changes)" = README.md ] || { echo "changes/ has files that are not in CHANGELOG.md: run make changelog" >&2; exit 1; } ;;
+esac
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 MTIME=$(git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ)
 export SOURCE_DATE_EPOCH

@@ -26,9 +26,9 @@ import (
 )
 
 // TestCrashMove moves the files of two servers, whose settings have the places in different orders, from a disk to another, in plain and
-// encrypted. With TEST_S3_URL (test/s3.sh): from the disk to the bucket, within the bucket, and back to a disk. The command is killed ROUNDS
-// (10) times while files are sent and read at both servers. Each file that was acknowledged is then whole at a server that has the new place
-// only, nothing is left in the old one, and consign fsck finds nothing.
+// encrypted. With TEST_S3_URL (test/s3.sh): from the disk to the bucket, within the bucket, and back to a disk. The command is killed
+// ROUNDS (10) times while files are sent and read at both servers. Each file that was acknowledged is then whole at a server that has the
+// new place only, nothing is left in the old one, and consign fsck finds nothing.
 func TestCrashMove(t *testing.T) {
 	disk := func(t *testing.T) string { return "file://" + filepath.Join(t.TempDir(), "objects") }
 	ways := [][2]func(*testing.T) string{{disk, disk}}
@@ -134,8 +134,8 @@ func crashMove(t *testing.T, old, fresh, encryption string) {
 	}
 	figure(t, killed, "moves of the storage killed")
 	figure(t, 0, "files lost")
-	t.Logf("%d of the commands were killed, %d files sent and %d read meanwhile, 0 requests failed, all files are whole in the new place", killed,
-		len(m.sent), m.read)
+	t.Logf("%d of the commands were killed, %d files sent and %d read meanwhile, 0 requests failed, all files are whole in the new place",
+		killed, len(m.sent), m.read)
 }
 
 // command returns a command with the settings of the server.

@@ -18,7 +18,8 @@ import (
 )
 
 // TestFailover delivers files while the primary ends and the standby is promoted (test/failover.sh), through one URL that names both. The
-// server is not restarted, delivers again by itself, and says so at /readyz. With synchronous replication each acknowledged delivery is there.
+// server is not restarted, delivers again by itself, and says so at /readyz. With synchronous replication each acknowledged delivery is
+// there.
 func TestFailover(t *testing.T) {
 	promote, mode := os.Getenv("FAILOVER_PROMOTE"), os.Getenv("FAILOVER_MODE")
 	if promote == "" {
@@ -89,7 +90,8 @@ func TestFailover(t *testing.T) {
 		}
 	}
 	figure(t, lost, "acknowledged deliveries lost in a failover, "+mode)
-	t.Logf("%s: %d deliveries acknowledged, %d before the failover and %d during it, %d refused, %d lost; again %v after the end of the primary, %v after the promotion",
+	t.Logf("%s: %d deliveries acknowledged, %d before the failover and %d during it, %d refused, %d lost; again %v after the end of the "+
+		"primary, %v after the promotion",
 		mode, len(sent), before, during, refused.Load(), lost, again.Load().Sub(ended).Round(10*time.Millisecond),
 		again.Load().Sub(now).Round(10*time.Millisecond))
 }

@@ -196,8 +196,9 @@ func TestHandInAfterClockWasSetBack(t *testing.T) {
 	s.Clock.Advance(-2 * time.Second)
 	bob.open().send(0, "new.pdf", "new")
 	second := bob.handIn(true).Want(http.StatusOK).String("at")
-	if got := ann.Get(ann.base + "/" + uid).Want(http.StatusOK).Value("parties.0.items.0.files"); !strings.Contains(fmt.Sprint(got), "new.pdf") {
-		t.Errorf("Ann has %v", got)
+	has := fmt.Sprint(ann.Get(ann.base + "/" + uid).Want(http.StatusOK).Value("parties.0.items.0.files"))
+	if !strings.Contains(has, "new.pdf") {
+		t.Errorf("Ann has %s", has)
 	}
 	if second <= first {
 		t.Errorf("received at %s after %s", second, first)
