@@ -59,7 +59,7 @@ func TestRequestCommands(t *testing.T) {
 		poll.Until(t, "the receipt is signed", func() bool { return s.Stranger().Get(at).Status == http.StatusOK })
 		return desk.do("verify", "--key", key, desk.write("receipt.consign", s.Stranger().Get(at).Body))
 	}
-	if out := verified(made.Parties[0].Link); !regexp.MustCompile(`\b\d+ d \d+ h before the deadline\.`).MatchString(out) {
+	if out := verified(made.Parties[0].Link); !regexp.MustCompile(`\b\d+ d \d+ (h|min) before the deadline\.`).MatchString(out) {
 		t.Errorf("verify says\n%s", out)
 	}
 	late := person.Post(s.Transfer+"/requests", map[string]any{"title": "Late", "due": s.Clock.Now().Add(time.Minute).Format(time.RFC3339Nano),

@@ -125,7 +125,7 @@ func TestSuspensionEndsEverything(t *testing.T) {
 	poll.Until(t, "the mailbox closes", func() bool {
 		return second.Stranger().Get(mailbox).String("unavailableReason") == "notAvailable"
 	})
-	if took := time.Since(out); took > 3*revocationLimit {
+	if took := time.Since(out); took > 10*revocationLimit { // many requests one after the other; test-cluster measures the second
 		t.Errorf("all of it took %v", took)
 	}
 	second.Stranger().Post(mailbox, map[string]any{"anonSender": "Sam"}).WantError(transfer.ErrServiceDisabled)
