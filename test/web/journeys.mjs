@@ -78,7 +78,7 @@ export async function journeyTests() {
     await p.getByText("The record was not found.").waitFor();
     await p.getByRole("link", { name: "Security" }).click();
     await p.getByText("Set up a second factor for yourself first").waitFor();
-    await p.getByText("organization.update").first().waitFor();
+    await p.getByText("changed the organization’s profile").first().waitFor();
     const [table] = await Promise.all([p.waitForEvent("download"), p.getByRole("button", { name: "Download as a table (CSV)" }).click()]);
     equal(table.suggestedFilename(), "audit.csv", "table");
     await p.getByRole("link", { name: "Usage" }).click();

@@ -1,6 +1,6 @@
 // /account/devices: where the person is signed in, API tokens, and webhooks.
 
-import { Ask, Button, Problem, html, useAction, useLoaded, useState } from "./ui.js";
+import { Ask, Button, Problem, Waiting, html, useAction, useLoaded, useState } from "./ui.js";
 import { F, T, since, when } from "./i18n.js";
 import { call, forget, identity } from "./api.js";
 import { showAccount } from "./accountpage.js";
@@ -28,6 +28,7 @@ function Sessions() {
   });
   return html`<section class="card stack"><h2>${T("Sessions")}</h2>
     <${Problem} error=${error ?? end.error} />
+    ${!value && !error && html`<${Waiting} />`}
     <ul class="list rows">${(value ?? []).map((s) => html`<li key=${s.jti} class="row between">
       <span><b>${browser(s.userAgent)}</b> ${s.jti === here && html`<span class="badge good">${T("This device")}</span>`}
         <span class="hint block">${s.jti === here ? T("Active now") : F("Last active %s", since(s.used, now()))}

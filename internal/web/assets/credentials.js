@@ -1,6 +1,7 @@
 // The account page: password, passkeys, second factor and recovery codes.
 
-import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useLoaded, useState } from "./ui.js";
+import { Ask, Button, Copy, Field, Form, Icon, Notice, Problem, Tool, Waiting, announce, html, useAction, useLoaded,
+  useState } from "./ui.js";
 import { F, N, T, when } from "./i18n.js";
 import { identity, own } from "./api.js";
 import { person } from "./session.js";
@@ -14,7 +15,7 @@ export function Credentials({ profile }) {
   const { value, error, reload } = useLoaded(async () => (await own("GET", authenticators)).body.authenticators);
   const { stepUp, dialog } = useStepUp();
   if (error) return html`<section class="card stack"><h2>${T("Signing in")}</h2><${Problem} error=${error} /></section>`;
-  if (!value) return null;
+  if (!value) return html`<${Waiting} />`;
   const of = (type) => value.find((a) => a.type === type);
   const email = profile.emails.find((e) => e.primary)?.address ?? "";
   return html`

@@ -22,7 +22,7 @@ export function PagePreview({ mailbox, values, filter, fields }) {
     maxFiles: Number(values.maxFiles) || mailbox?.maxFiles || Infinity,
     maxFileSizeMb: Number(values.maxFileSizeMb) || mailbox?.maxFileSizeMb || Infinity,
     mimeTypeFilterEnabled: filter.length > 0, mimeTypeFilterDescription: filter.join(", ") };
-  return html`<aside class="beside-preview" aria-label=${T("Preview of your page")}>
+  return html`<aside class="beside-preview" tabindex="0" aria-label=${T("Preview of your page")}>
     <p class="kicker">${T("Preview of your page")}</p>
     <div ref=${frame} class="shown">
       ${values.absent ? html`<div class="sheet"><${Owner} mailbox=${shown} at=${at} /><${Closed} mailbox=${shown} /></div>`
