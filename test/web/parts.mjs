@@ -162,7 +162,8 @@ export async function partsTests() {
     equal(await receipt(p), { [big.name]: big.sum }, "receipt");
     const sent = seen.parts.reduce((sum, { bytes }) => sum + bytes, 0);
     const rounded = 600_000; // of the megabytes that are told
-    if (!sent || sent > big.size - arrived * 1e6 + rounded) throw new Error(`${arrived} MB had arrived, and ${sent} bytes were sent: ${JSON.stringify(seen.parts)}`);
+    if (!sent || sent > big.size - arrived * 1e6 + rounded)
+      throw new Error(`${arrived} MB had arrived, and ${sent} bytes were sent: ${JSON.stringify(seen.parts)}`);
   }));
 
   await test("parts: pause, resume and remove, beside another tab", () => onLine({ delay: 30, rate: 2_000_000 }, async ({ proxy }) => {
