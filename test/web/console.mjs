@@ -88,6 +88,8 @@ export async function consoleTests() {
       const context = await signedIn(olga, options);
       await context.route("**/admin/v1/samples?period=24h",
         (route) => route.fulfill({ json: { from: at(0), until: at(144), seconds: 600, samples } }));
+      await context.route("**/admin/v1/samples?period=30d",
+        (route) => route.fulfill({ json: { from: at(0), until: at(144), seconds: 3600, samples: [] } }));
       const p = await page(context, "/admin/charts");
       const chart = p.getByRole("figure", { name: "Requests" });
       await chart.getByText("most: 1,300").waitFor();
