@@ -11,7 +11,8 @@ export CGO_ENABLED ?= 0
 export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin release release-key clean
+.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin
+.PHONY: release release-key clean
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -52,7 +53,7 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 
 blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
 
-test-%: postgres build ## one of: race crash memory cluster web s3 redis oidc restore proxies container pgbouncer … (rows below, scripts in test/)
+test-%: postgres build ## one of: race crash memory cluster web s3 redis oidc restore proxies … (rows below, scripts in test/)
 	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
 	@$(call counted,$*,test/$*.sh)
 
@@ -74,11 +75,13 @@ test-gettext:   suite = $(call needs,msgfmt,gettext) $(GO) test -tags gettext -c
 test-systemd:   suite = $(GO) test -tags systemd -count=1 -run '^TestParseEnvFileAsSystemd$$' ./internal/config
 test-alerts:    suite = $(call needs,promtool,prometheus) promtool check rules deploy/prometheus/alerts.yaml && promtool test rules test/alerts.yaml
 test-redis:     suite = $(call needs,$(or $(TEST_REDIS_SERVER),redis-server),redis-server) $(GO) test -tags redis -count=1 -timeout 10m ./internal/ratelimit/redis ./test/redis
-test-breakages: suite = $(call needs,promtool,prometheus) $(call needs,redis-server,redis-server) $(GO) test -tags breakages -count=1 -timeout 30m -v -run '^TestBreakages$$' ./internal/app
+test-breakages: suite = $(call needs,promtool,prometheus) $(call needs,redis-server,redis-server) \
+                        $(GO) test -tags breakages -count=1 -timeout 30m -v -run '^TestBreakages$$' ./internal/app
 test-audit:     suite = $(call needs,rsyslogd,rsyslog-gnutls) $(GO) test -tags rsyslog -count=1 -v -run '^TestRsyslog$$' ./internal/audit/stream
 test-holds:     suite = ROUNDS=$(or $(ROUNDS),200) $(GO) test -count=1 -timeout 30m -v -run '^TestHoldRaces$$' ./internal/app
 test-growth:    suite = $(GO) run -tags growth ./test/growth
-suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing test-gettext test-systemd test-alerts test-breakages test-audit test-redis test-holds test-growth
+suites := test-race test-encrypted test-crash test-memory test-restarts test-faults test-inbox test-timing \
+          test-gettext test-systemd test-alerts test-breakages test-audit test-redis test-holds test-growth
 .PHONY: $(suites)
 $(suites): postgres build
 	@$(call counted,$(@:test-%=%),$(suite) $(ARGS))

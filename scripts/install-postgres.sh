@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes Postgres' server programs available if they are missing. Root on Debian and users of brew install them. Any other user of Debian needs
-# no rights: the packages are unpacked below .tools/postgres, which the Makefile has in its PATH.
+# Makes Postgres' server programs available if they are missing. Root on Debian and users of brew install them. Any other user of Debian
+# needs no rights: the packages are unpacked below .tools/postgres, which the Makefile has in its PATH.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 own=$PWD/.tools/postgres
@@ -13,8 +13,8 @@ found() {
   return 1
 }
 
-# unpack downloads the packages of Postgres and what they need and is not installed, with package lists of its own, and unpacks them. They find
-# their libraries by a small script for each program.
+# unpack downloads the packages of Postgres, and those that they need and that are not installed, with package lists of its own, and unpacks
+# them. A small script for each program names the directory of their libraries.
 unpack() {
   local new=$own.new options packages bin libraries program
   rm -rf "$new" "$own"
@@ -42,7 +42,8 @@ trap 'rm -f "$log"' EXIT
 if command -v apt-get >/dev/null 2>&1; then
   if [ "$(id -u)" = 0 ]; then
     echo "installing Postgres (apt-get install postgresql)" >&2
-    { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends postgresql; } >"$log" 2>&1 || tail -n 5 "$log" >&2
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get update -q && apt-get install -y -q --no-install-recommends postgresql; } >"$log" 2>&1 || tail -n 5 "$log" >&2
   else
     echo "unpacking Postgres in .tools/postgres (packages of Debian, about 60 MB)" >&2
     unpack >"$log" 2>&1 || tail -n 5 "$log" >&2

@@ -13,9 +13,11 @@ as_postgres_in() { # as_postgres_in DIR: makes a directory of user postgres
 standby_of() { # standby_of DIR: starts a standby of the primary in DIR, in DIR/standby
   as_postgres_in "$1/standby"
   as_postgres pg_basebackup -h "$1/postgres" -U consign -D "$1/standby/data" -R -X stream -C -S standby --checkpoint=fast
-  as_postgres bash -c "echo \"primary_conninfo = 'host=$1/postgres user=consign application_name=standby'\" >>'$1/standby/data/postgresql.auto.conf'"
+  echo "primary_conninfo = 'host=$1/postgres user=consign application_name=standby'" |
+    as_postgres tee -a "$1/standby/data/postgresql.auto.conf" >/dev/null
   chmod 755 "$1/standby"
-  as_postgres pg_ctl -D "$1/standby/data" -w -l "$1/standby/log" -o "-c listen_addresses=127.0.0.1 -c port=$standby_port -k $1/standby" start >/dev/null
+  as_postgres pg_ctl -D "$1/standby/data" -w -l "$1/standby/log" \
+    -o "-c listen_addresses=127.0.0.1 -c port=$standby_port -k $1/standby" start >/dev/null
   at_exit "as_postgres pg_ctl -D '$1/standby/data' -m fast -w stop >/dev/null"
 }
 
@@ -28,7 +30,8 @@ for mode in ${MODES:-synchronous asynchronous}; do
   export PGPORT=$primary_port
   standby_of "$place"
   if [ "$mode" = synchronous ]; then
-    psql -Xq -h "$place/postgres" -U consign consign -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" -c "SELECT pg_reload_conf()" >/dev/null
+    psql -Xq -h "$place/postgres" -U consign consign -c "ALTER SYSTEM SET synchronous_standby_names = 'standby'" \
+      -c "SELECT pg_reload_conf()" >/dev/null
     for _ in $(seq 100); do
       [ "$(psql -XAt -h "$place/postgres" -U consign consign -c "SELECT sync_state FROM pg_stat_replication")" = sync ] && break
       sleep 0.1
@@ -48,7 +51,8 @@ for _ in \$(seq 100); do [ -e "$place/postgres/data/postmaster.pid" ] || break; 
 as_postgres pg_ctl -D "$place/standby/data" -w promote
 PROMOTE
   chmod 755 "$place/promote"
+  hosts="127.0.0.1:$primary_port,127.0.0.1:$standby_port"
   FAILOVER_MODE=$mode FAILOVER_PROMOTE="$place/promote" \
-    FAILOVER_URL="postgres://consign@127.0.0.1:$primary_port,127.0.0.1:$standby_port/consign?target_session_attrs=read-write&connect_timeout=2" \
+    FAILOVER_URL="postgres://consign@$hosts/consign?target_session_attrs=read-write&connect_timeout=2" \
     go test -tags campaign -count=1 -v -timeout 10m -run '^TestFailover$' ./test/campaign
 done

@@ -12,30 +12,39 @@ cp -r test/generators "$work/generators"
 cd "$work/generators"
 for document in identity-v3 transfer-v2; do curl -fsS "$server/api/$document.json" -o "$document.json"; done
 
+refused() { # refused GENERATOR DOCUMENT
+  cut -c 1-300 log | tail -n 20 >&2
+  fail "$1 refuses $2"
+}
+
 step "oapi-codegen and ogen"
 export GOFLAGS=-mod=mod
 for document in identity-v3 transfer-v2; do
   package=${document//-/}
   mkdir -p "oapi/$package"
   go tool oapi-codegen -package "$package" -o "oapi/$package/client.go" "$document.json"
-  go tool ogen --target "ogen/$package" --package "$package" --clean "$document.json" >ogen.log 2>&1 || { cut -c 1-300 ogen.log | tail -n 20 >&2; fail "ogen refuses $document"; }
+  go tool ogen --target "ogen/$package" --package "$package" --clean "$document.json" >log 2>&1 || refused ogen "$document"
 done
 mkdir bin
 go build -o bin ./oapi/... ./ogen/... ./oapijob ./ogenjob
 
 step "hey-api and openapi-typescript"
-node_modules/.bin/openapi-ts -i transfer-v2.json -o heyapi --no-log-file >hey.log 2>&1 || { tail -n 20 hey.log >&2; fail "hey-api refuses transfer-v2"; }
-node_modules/.bin/openapi-ts -i identity-v3.json -o heyapi/identity --no-log-file >hey.log 2>&1 || { tail -n 20 hey.log >&2; fail "hey-api refuses identity-v3"; }
-for document in identity-v3 transfer-v2; do node_modules/.bin/openapi-typescript "$document.json" -o "types/$document.d.ts" >/dev/null; done
+for document in identity-v3 transfer-v2; do
+  node_modules/.bin/openapi-ts -i "$document.json" -o "heyapi/$document" --no-log-file >log 2>&1 || refused hey-api "$document"
+  node_modules/.bin/openapi-typescript "$document.json" -o "types/$document.d.ts" >log 2>&1 || refused openapi-typescript "$document"
+done
 node_modules/.bin/tsc -p .
-node_modules/.bin/esbuild heyapi.ts typescript.ts --bundle --platform=node --format=esm --outdir=. --out-extension:.js=.mjs --log-level=error
+node_modules/.bin/esbuild heyapi.ts typescript.ts --bundle --platform=node --format=esm --outdir=. --out-extension:.js=.mjs \
+  --log-level=error
 
 step "each sends a file"
 password=$(sed -n 's/^password: //p' "$work/var/demo.txt")
-login=$(call POST "$server/id/v3/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"owner@example.com\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
+login=$(call POST "$server/id/v3/auth/login" -H 'Content-Type: application/json' \
+  -d "{\"email\":\"owner@example.com\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
 access=$(call POST "$server/id/v3/auth/access" -H "Authorization: Bearer $login" | member token)
 for client in bin/oapijob bin/ogenjob 'node heyapi.mjs' 'node typescript.mjs'; do
   transfer=$($client "$server")
-  call GET "$server/transfer/v2/transfers/$transfer" -H "Authorization: Bearer $access" | grep -q '"contentLength":[1-9]' || fail "the owner lacks the file of $client"
+  call GET "$server/transfer/v2/transfers/$transfer" -H "Authorization: Bearer $access" | grep -q '"contentLength":[1-9]' ||
+    fail "the owner lacks the file of $client"
   echo "ok: $client"
 done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The first minutes of a newcomer: in a Debian that has nothing but make, git and Go, an ordinary user and root clone the repository, run
-# make run, hand a file over as README says, and verify the receipt. Then the ordinary user runs make test (TEST=no leaves it out). The system is bootstrapped
-# once into .tools; the mounts live in a private mount namespace and vanish when the script ends. Prints the seconds of each step.
+# make run, hand a file over as README says, and verify the receipt. Then the ordinary user runs make test (TEST=no leaves it out). The
+# system is bootstrapped once into .tools; the mounts live in a private mount namespace and vanish when the script ends. Prints the seconds
+# of each step.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || fail "chroot needs root: run this as root"
@@ -13,7 +14,8 @@ tree=$root/.tools/debian-newcomer
 if [ ! -e "$tree/complete" ]; then
   step "Bootstrapping Debian (once, about a minute)"
   rm -rf "$tree"
-  debootstrap --variant=minbase --include=make,git,ca-certificates,curl trixie "$tree" http://deb.debian.org/debian /usr/share/debootstrap/scripts/sid >"$work/debootstrap.log" 2>&1 ||
+  debootstrap --variant=minbase --include=make,git,ca-certificates,curl trixie "$tree" http://deb.debian.org/debian \
+    /usr/share/debootstrap/scripts/sid >"$work/debootstrap.log" 2>&1 ||
     { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
   touch "$tree/complete"
 fi
@@ -28,7 +30,8 @@ TREE=$tree GOROOT=$(go env GOROOT) GOPROXY=$(go env GOPROXY) TEST=${TEST:-yes} u
   mount --bind "$GOROOT" "$TREE/usr/local/go"
   mount -t proc proc "$TREE/proc"
   mount --bind /dev "$TREE/dev"
-  inside() { env -i PATH=/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 GOPROXY="$GOPROXY" "$@"; }
-  inside chroot "$TREE" sh -c "id nina >/dev/null 2>&1 || useradd --create-home --shell /bin/bash nina; install -d -o nina -g nina /home/nina"
+  programs=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+  inside() { env -i PATH="$programs" LANG=C.UTF-8 GOPROXY="$GOPROXY" "$@"; }
+  inside chroot "$TREE" sh -c "id nina >/dev/null 2>&1 || useradd --shell /bin/bash nina; install -d -o nina -g nina /home/nina"
   inside TEST="$TEST" HOME=/home/nina chroot --userspec=nina:nina "$TREE" bash /walk.sh
-  inside TEST=no HOME=/root PATH=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$TREE" bash /walk.sh'
+  inside TEST=no HOME=/root chroot "$TREE" bash /walk.sh'

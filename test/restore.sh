@@ -129,7 +129,9 @@ rm -rf "$work/old"
 step "Restore backup 1: the files are newer than the rows, and no row lacks its file"
 export BACKUP="$work/backup-1"
 new_place one
-if CONSIGN_SECRET_KEY=$(head -c 32 /dev/zero | base64) consign restore "$BACKUP" 2>"$work/refused"; then fail "restored with a wrong secret key"; fi
+if CONSIGN_SECRET_KEY=$(head -c 32 /dev/zero | base64) consign restore "$BACKUP" 2>"$work/refused"; then
+  fail "restored with a wrong secret key"
+fi
 grep 'CONSIGN_SECRET_KEY is not that of the backup' "$work/refused"
 cp -a "$BACKUP" "$work/damaged"
 printf x | dd of="$work/damaged/consign.dump" bs=1 seek=2000 conv=notrunc status=none

@@ -114,7 +114,8 @@ func TestMoveStorage(t *testing.T) {
 	var last content.Progress
 	move := func() content.MoveResult {
 		t.Helper()
-		if _, err := looks.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.segments SET lease_until = NULL`); err != nil { // of the writers just now
+		// The leases are of the writers just now.
+		if _, err := looks.App.DB.Pool.Exec(t.Context(), `UPDATE transfer.segments SET lease_until = NULL`); err != nil {
 			t.Fatal(err)
 		}
 		result, err := exchanged.App.MoveStored(t.Context(), "file://"+fresh, func(p content.Progress) { last = p })

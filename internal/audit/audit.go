@@ -92,7 +92,8 @@ func List(ctx context.Context, q database.Querier, filter Filter) ([]Record, err
 	case !filter.Person.IsZero():
 		args = append(args, filter.Person, filter.AsPerson)
 		// Each half scans its own index from the newest entry and stops at the limit.
-		sql = `(` + newest("actor = $5") + `) UNION ALL (` + newest("target = $5 AND actor IS DISTINCT FROM $5 AND NOT ($6 AND starts_with(action, 'hold.'))") + `) ORDER BY id DESC LIMIT $4`
+		byOthers := newest("target = $5 AND actor IS DISTINCT FROM $5 AND NOT ($6 AND starts_with(action, 'hold.'))")
+		sql = `(` + newest("actor = $5") + `) UNION ALL (` + byOthers + `) ORDER BY id DESC LIMIT $4`
 	}
 	records, err := database.All[Record](ctx, q, "list audit", sql, args...)
 	for i := range records {

@@ -21,8 +21,8 @@ func (p *Program) downloadCommand() *cobra.Command {
 	var f receiveFlags
 	c := &cobra.Command{
 		Use: "download [flags] TRANSFER|LINK", Short: "Download the files of a transfer",
-		Long: `Download the files of a transfer that you have received or sent, or of a link (https://HOST/t/…), which needs no login. Files that
-are there already with the same content are skipped; other files are not replaced. An interrupted download continues.`,
+		Long: `Download the files of a transfer that you have received or sent, or of a link (https://HOST/t/…), which needs no login.
+Files that are there already with the same content are skipped; other files are not replaced. An interrupted download continues.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return p.download(c.Context(), given[0], dir, password, f)

@@ -126,8 +126,8 @@ func (k *checks) storage(c *Config, publicGiven bool) {
 	} else {
 		k.must(c.ListenDatabaseURL == "", "LISTEN_DATABASE_URL", "is of no use without CONSIGN_DATABASE_URL")
 	}
-	for name, value := range map[string]string{"STORAGE_URL": c.StorageURL, "STORAGE_SECOND_URL": c.StorageSecondURL} {
-		k.service(name, value, "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
+	for _, s := range [][2]string{{"STORAGE_URL", c.StorageURL}, {"STORAGE_SECOND_URL", c.StorageSecondURL}} {
+		k.service(s[0], s[1], "file:///directory or s3://KEY:SECRET@bucket?endpoint=URL&region=NAME", func(u *url.URL) bool {
 			return u.Scheme == "file" && u.Host == "" && path.IsAbs(u.Path) || u.Scheme == "s3" && u.Host != ""
 		})
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -100,4 +101,21 @@ func QueryUID[T ~struct{ uuid.UUID }](q *Query, name string) (u T) {
 		q.refuse(name, "must be a uid")
 	}
 	return u
+}
+
+// Height returns the query parameter height of a picture, in pixels and rounded up; 0 when absent.
+// Errors: fault.ErrInvalid.
+func Height(r *http.Request) (int, error) {
+	const name, most = "height", 100_000
+	q := QueryOf(r)
+	v := q.One(name)
+	if !q.values.Has(name) {
+		return 0, q.Err()
+	}
+	pixels, err := strconv.ParseFloat(v, 64)
+	if err != nil || !(pixels >= 1 && pixels <= most) { // not a number is neither
+		q.refuse(name, "must be a number of pixels from 1 to "+strconv.Itoa(most))
+		return 0, q.Err()
+	}
+	return int(math.Ceil(pixels)), q.Err()
 }

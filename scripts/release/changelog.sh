@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 fail() { printf 'scripts/release/changelog.sh: %s\n' "$*" >&2; exit 1; }
-grep -m1 '^## ' CHANGELOG.md | grep -q '(unreleased)$' || fail "the first version of CHANGELOG.md is released: add '## VERSION (unreleased)' above it"
+grep -m1 '^## ' CHANGELOG.md | grep -q '(unreleased)$' ||
+  fail "the first version of CHANGELOG.md is released: add '## VERSION (unreleased)' above it"
 
 part() { # part FILE: prints the heading of its audience
   case ${1#changes/} in
@@ -27,17 +28,31 @@ for file in changes/*.md; do
   printf '%s\t- %s\n' "$heading" "$(tr '\n' ' ' <"$file" | sed 's/ *$//')" >>"$lines"
   files+=("$file")
 done
+# The parts of the first version are collected, the lines added to theirs, and all are written where the next version begins.
 awk -F '\t' -v lines="$lines" '
-  function add(part, line) { if (!(part in text)) order[++parts] = part; text[part] = text[part] line "\n" }
+  function add(part, line) {
+    if (!(part in text)) order[++parts] = part
+    text[part] = text[part] line "\n"
+  }
   function flush(  i, t) {
-    while ((getline new <lines) > 0) { split(new, cell, "\t"); sub(/\n*$/, "\n", text[cell[1]]); if (!known[cell[1]]++ && text[cell[1]] == "\n") { text[cell[1]] = "\n"; order[++parts] = cell[1] } text[cell[1]] = text[cell[1]] cell[2] "\n" }
-    for (i = 1; i <= parts; i++) { t = text[order[i]]; gsub(/^\n+|\n+$/, "", t); print (order[i] == "" ? "" : "### " order[i] "\n\n") t "\n" }
+    for (i = 1; i <= parts; i++) sub(/\n*$/, "\n", text[order[i]])
+    while ((getline line <lines) > 0) {
+      split(line, cell, "\t")
+      add(cell[1], cell[2])
+    }
+    for (i = 1; i <= parts; i++) {
+      t = text[order[i]]
+      gsub(/^\n+|\n+$/, "", t)
+      if (order[i] != "") print "### " order[i] "\n"
+      print t "\n"
+    }
     flushed = 1
   }
-  /^## / { if (++versions == 2) flush() ; else if (versions == 1) { print; print ""; next } }
+  /^## / && ++versions == 1 { print $0 "\n"; next }
+  /^## / && versions == 2 { flush() }
   versions != 1 { print; next }
-  /^### / { part = substr($0, 5); known[part] = 1 }
-  { if (/^### /) { if (!(part in text)) { order[++parts] = part; text[part] = "" } } else add(part, $0) }
+  /^### / { part = substr($0, 5); add(part, ""); next }
+  { add(part, $0) }
   END { if (!flushed) flush() }' CHANGELOG.md >CHANGELOG.md.new
 cat CHANGELOG.md.new >CHANGELOG.md
 for file in ${files[@]+"${files[@]}"}; do rm "$file"; echo "$file: moved"; done

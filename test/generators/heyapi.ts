@@ -1,6 +1,6 @@
 // Sends a file to the mailbox demo with the client that hey-api makes, and prints the uid of the transfer.
-import { client } from './heyapi/client.gen'
-import { attachObjects, confirmReservation, putContent, reserveMailbox } from './heyapi/sdk.gen'
+import { client } from './heyapi/transfer-v2/client.gen'
+import { attachObjects, confirmReservation, putContent, reserveMailbox } from './heyapi/transfer-v2/sdk.gen'
 
 const content = 'sent by a client of hey-api'
 client.setConfig({ baseUrl: `${process.argv[2]}/transfer/v2`, throwOnError: true })

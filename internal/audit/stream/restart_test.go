@@ -35,7 +35,8 @@ func TestRestartedChain(t *testing.T) {
 	}
 	write(t, db, 2, 5)
 	step(t, s)
-	if _, err := db.Pool.Exec(t.Context(), `UPDATE audit_stream SET sequence = $1, hash = $2, sent = $1, sent_hash = $2`, sequence, hash); err != nil {
+	if _, err := db.Pool.Exec(t.Context(), `UPDATE audit_stream SET sequence = $1, hash = $2, sent = $1, sent_hash = $2`,
+		sequence, hash); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(dir, dir+".away"); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/identity"
 )
@@ -19,7 +18,7 @@ func (h *Handler) getOrganizationAvatar(w http.ResponseWriter, r *http.Request) 
 	if err != nil {
 		return err
 	}
-	height, err := avatarHeight(r)
+	height, err := httpapi.Height(r)
 	if err != nil {
 		return err
 	}
@@ -32,7 +31,7 @@ func (h *Handler) getOrganizationAvatar(w http.ResponseWriter, r *http.Request) 
 
 // getLogo handles GET /assets/logo.
 func (h *Handler) getLogo(w http.ResponseWriter, r *http.Request) error {
-	height, err := avatarHeight(r)
+	height, err := httpapi.Height(r)
 	if err != nil {
 		return err
 	}
@@ -86,18 +85,4 @@ func serveAvatar(w http.ResponseWriter, r *http.Request, a identity.Avatar, cach
 		return err
 	}
 	return httpapi.Document(w, r, a.Image)
-}
-
-// avatarHeight returns the query parameter height in pixels, 0 when absent.
-func avatarHeight(r *http.Request) (int, error) {
-	var problems fault.Problems
-	raw := queryOne(r.URL.Query(), &problems, "height")
-	if raw == nil {
-		return 0, problems.Err()
-	}
-	height, err := strconv.ParseFloat(*raw, 64)
-	if err != nil || !(height > 0 && height <= 100_000) {
-		problems.Add("height", "is not a number of pixels")
-	}
-	return max(1, int(height)), problems.Err()
 }

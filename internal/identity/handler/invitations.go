@@ -40,7 +40,7 @@ func (h *Handler) getPublicInvitation(w http.ResponseWriter, r *http.Request) er
 
 // getInvitationLogo handles GET /public/invitations/{key}/logo.
 func (h *Handler) getInvitationLogo(w http.ResponseWriter, r *http.Request) error {
-	height, err := avatarHeight(r)
+	height, err := httpapi.Height(r)
 	if err != nil {
 		return err
 	}

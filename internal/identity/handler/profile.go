@@ -59,7 +59,7 @@ func (h *Handler) deleteProfile(w http.ResponseWriter, r *http.Request) error {
 
 // getProfileAvatar handles GET /profile/avatar.
 func (h *Handler) getProfileAvatar(w http.ResponseWriter, r *http.Request) error {
-	height, err := avatarHeight(r)
+	height, err := httpapi.Height(r)
 	if err != nil {
 		return err
 	}

@@ -4,10 +4,8 @@ package handler
 
 import (
 	"cmp"
-	"math"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"github.com/consign-dev/consign/internal/fault"
@@ -20,7 +18,7 @@ const typeJPEG = "image/jpeg"
 
 // getMailboxAvatar handles GET /public/mailbox/{key}/avatar.
 func (h *Handler) getMailboxAvatar(w http.ResponseWriter, r *http.Request) error {
-	height, err := avatarHeight(r)
+	height, err := httpapi.Height(r)
 	if err != nil {
 		return err
 	}
@@ -90,17 +88,4 @@ func sendQRCode(w http.ResponseWriter, r *http.Request, link string) error {
 	}
 	w.Header().Set("Content-Type", typeSVG)
 	return httpapi.Document(w, r, image)
-}
-
-// avatarHeight returns the query parameter height in pixels, rounded up, 0 when absent.
-func avatarHeight(r *http.Request) (int, error) {
-	values := r.URL.Query()["height"]
-	if len(values) == 0 {
-		return 0, nil
-	}
-	pixels, err := strconv.ParseFloat(values[0], 64)
-	if err != nil || len(values) > 1 || !(pixels > 0 && pixels <= 100_000) {
-		return 0, fault.ErrInvalid.With("height: must be a number of pixels")
-	}
-	return int(math.Ceil(pixels)), nil
 }

@@ -16,7 +16,7 @@ export function LinkBuilder({ mailbox }) {
     ...Object.entries(given(values)).filter(([name]) => names.includes(name)).map(([name, value]) => [`field.${name}`, value]),
     ...shared ? [["shared", ""]] : []]);
   return html`<section class="card stack wide" id="prefilled"><h2>${T("Link with filled-in answers")}</h2>
-    <p class="hint">${T("For a case, a customer or a poster: whoever opens the link finds these answers in the form.")}</p>
+    <p class="hint">${T("A link for one case, customer or poster. The form opens with these answers.")}</p>
     <${Field} label=${T("Subject")} optional maxlength="120" name="prefilled.subject" value=${subject}
       onInput=${(/** @type {any} */ e) => setSubject(e.target.value)} />
     ${schema && html`<${Fields} form="prefilled-answers" schema=${schema} ui=${ui} values=${values}

@@ -42,7 +42,8 @@ func send(ctx context.Context, server string) error {
 	uid, token := made.JSON201.Uid, made.HTTPResponse.Header.Get("Authorization")
 	signed := func(_ context.Context, r *http.Request) error { r.Header.Set("Authorization", token); return nil }
 	var file transferv2.AttachRequest
-	if err := file.FromObjectRequest(transferv2.ObjectRequest{ClientId: "1", Name: "oapi.txt", IntendedSize: int64(len(content))}); err != nil {
+	announced := transferv2.ObjectRequest{ClientId: "1", Name: "oapi.txt", IntendedSize: int64(len(content))}
+	if err := file.FromObjectRequest(announced); err != nil {
 		return err
 	}
 	added, err := c.AttachObjectsWithResponse(ctx, uid, nil, file, signed)

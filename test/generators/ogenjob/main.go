@@ -79,7 +79,8 @@ func send(ctx context.Context, server string) error {
 	if _, ok := added.(*transferv2.AttachObjectsCreated); !ok {
 		return fmt.Errorf("attach: %+v", added)
 	}
-	put, err := c.PutContent(ctx, transferv2.PutContentReq{Data: strings.NewReader(content)}, transferv2.PutContentParams{UID: uid, ClientId: "1"})
+	put, err := c.PutContent(ctx, transferv2.PutContentReq{Data: strings.NewReader(content)},
+		transferv2.PutContentParams{UID: uid, ClientId: "1"})
 	if err != nil {
 		return err
 	}
