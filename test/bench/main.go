@@ -121,6 +121,7 @@ var rowTable = []row{
 	{"uploads", "4 uploads at once", uploadsRow},
 	{"dialects", "uploads by tus and by the IETF's protocol, beside PUT", dialectsRow},
 	{"parts", "a file in 4 parts at once beside 4 files at once; memory of a part", partsRow},
+	{"line", "a file in parts beside one stream, over a line of 100 ms and 0.1 % loss (root, Linux)", lineRow},
 	{"download", "download, plain HTTP, 1 and 4 connections", downloadRow},
 	{"encryption", "uploads and downloads of encrypted files", encryptionRow},
 	{"start", "start to first 200 on a migrated database", startRow},

@@ -42,25 +42,30 @@ func TestBlackout(t *testing.T) {
 	cuts := number(t, "CUTS", blackoutCuts)
 	for _, encryption := range []string{"off", "on"} {
 		t.Run("encryption "+encryption, func(t *testing.T) {
-			begin := time.Now()
-			b := newBlackout(t, binary(t), "CONSIGN_STORAGE_ENCRYPTION="+encryption)
-			for n := range (cuts + 1) / 2 {
-				if lost := b.round(n); len(lost) > 0 {
-					t.Fatalf("cut %d: %d of %d acknowledged answers are lost:\n%s", n, len(lost), b.made, strings.Join(lost, "\n"))
-				}
-			}
-			if lost := b.check(len(b.facts)); len(lost) > 0 {
-				t.Errorf("at the end %d acknowledged answers are lost:\n%s", len(lost), strings.Join(lost, "\n"))
-			}
-			if out, err := b.fsck(); err != nil {
-				t.Errorf("consign fsck: %v: %s", err, out)
-			}
-			figure(t, (cuts+1)/2, "power cuts")
-			figure(t, b.made, "acknowledged answers")
-			figure(t, 0, "lost")
-			t.Logf("%d cuts, %d answers acknowledged (%s), 0 lost, %.0f s", (cuts+1)/2, b.made, b.kinds(), time.Since(begin).Seconds())
+			newBlackout(t, newVolume(t), binary(t), "CONSIGN_STORAGE_ENCRYPTION="+encryption).cuts((cuts+1)/2, "power cuts")
 		})
 	}
+}
+
+// cuts cuts the power a number of times, and counts the cuts as what.
+func (b *blackout) cuts(cuts int, what string) {
+	t, begin := b.t, time.Now()
+	t.Helper()
+	for n := range cuts {
+		if lost := b.round(n); len(lost) > 0 {
+			t.Fatalf("cut %d: %d of %d acknowledged answers are lost:\n%s", n, len(lost), b.made, strings.Join(lost, "\n"))
+		}
+	}
+	if lost := b.check(len(b.facts)); len(lost) > 0 {
+		t.Errorf("at the end %d acknowledged answers are lost:\n%s", len(lost), strings.Join(lost, "\n"))
+	}
+	if out, err := b.fsck(); err != nil {
+		t.Errorf("consign fsck: %v: %s", err, out)
+	}
+	figure(t, cuts, what)
+	figure(t, b.made, "acknowledged answers")
+	figure(t, 0, "lost")
+	t.Logf("%d %s, %d answers acknowledged (%s), 0 lost, %.0f s", cuts, what, b.made, b.kinds(), time.Since(begin).Seconds())
 }
 
 // TestBlackoutControls shows that the campaign finds what it looks for: without fsync of files, without fsync of directories, or with a
@@ -85,7 +90,7 @@ func TestBlackoutControls(t *testing.T) {
 				files = newVolume(t, "-O", "^has_journal")
 				env = append(env, "CONSIGN_STORAGE_URL=file://"+files.dir+"/objects")
 			}
-			b := newBlackout(t, mutant(t, c.file, c.with, c.without), env...)
+			b := newBlackout(t, newVolume(t), mutant(t, c.file, c.with, c.without), env...)
 			if c.separate {
 				b.volumes = append(b.volumes, files)
 			}
@@ -173,9 +178,9 @@ type fact struct {
 	old   bool         // checked after an earlier cut
 }
 
-func newBlackout(t *testing.T, program string, env ...string) *blackout {
+func newBlackout(t *testing.T, v *volume, program string, env ...string) *blackout {
 	t.Helper()
-	b := &blackout{volumes: []*volume{newVolume(t)}, facts: map[string]fact{}, count: map[string]int{}}
+	b := &blackout{volumes: []*volume{v}, facts: map[string]fact{}, count: map[string]int{}}
 	b.server = newServer(t, append(env, "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s", "CONSIGN_STRANGER_RESERVATIONS=10000",
 		"CONSIGN_STRANGER_SHARE=100", "CONSIGN_STRANGER_MAILS_PER_DAY=100000", "CONSIGN_RECIPIENTS_PER_DAY=100000",
 		"CONSIGN_YOUNG_RECIPIENTS_PER_DAY=100000")...)

@@ -1,6 +1,6 @@
 //go:build campaign
 
-// A disk in an image whose copy by reflink is what a power cut would leave.
+// Disks that lose power: a copy of an image by reflink, or a disk of test/torn, which loses, reorders and tears writes.
 
 package campaign
 
@@ -20,16 +20,33 @@ import (
 // volume is a disk that loses power: an ext4 file system in an image, which lies on an XFS file system with reflinks, both on loop
 // devices. A copy of the image by reflink holds what the ext4 above it has flushed or written back at that moment. The page cache of the
 // ext4 is not in it: that is what a power cut takes away.
+//
+// Such a copy holds writes in the order of the ext4. A volume of newTornVolume has a disk that keeps only some of the writes after the last
+// flush, in any order and some of them in part.
 type volume struct {
 	t     *testing.T
-	outer string // where the XFS is mounted
+	outer string // where the XFS or the disk of test/torn is mounted
 	image string // of the ext4
 	dir   string // where the ext4 is mounted
+	torn  *torn  // nil for an image on an XFS
 }
 
 // newVolume makes both file systems, the ext4 with options of mkfs.ext4, and mounts them. It needs root, loop devices, xfsprogs and
 // e2fsprogs.
 func newVolume(t *testing.T, options ...string) *volume {
+	t.Helper()
+	v, base := newMountpoints(t)
+	v.run("truncate", "-s", "16G", base+"/outer.img")
+	v.run("mkfs.xfs", "-q", "-m", "reflink=1", base+"/outer.img")
+	v.run("mount", "-o", "loop", base+"/outer.img", v.outer)
+	t.Cleanup(func() { v.unmount(v.outer) })
+	v.run("truncate", "-s", "6G", v.image)
+	v.format(options...)
+	return v
+}
+
+// newMountpoints makes the directories of a volume, below base.
+func newMountpoints(t *testing.T) (v *volume, base string) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("mounting loop devices needs root: run this as root")
@@ -47,18 +64,18 @@ func newVolume(t *testing.T, options ...string) *volume {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	v := &volume{t: t, outer: filepath.Join(base, "outer"), dir: filepath.Join(base, "disk")}
+	v = &volume{t: t, outer: filepath.Join(base, "outer"), dir: filepath.Join(base, "disk")}
 	v.image = filepath.Join(v.outer, "image")
 	v.run("mkdir", v.outer, v.dir)
-	v.run("truncate", "-s", "16G", base+"/outer.img")
-	v.run("mkfs.xfs", "-q", "-m", "reflink=1", base+"/outer.img")
-	v.run("mount", "-o", "loop", base+"/outer.img", v.outer)
-	t.Cleanup(func() { v.unmount(v.outer) })
-	v.run("truncate", "-s", "6G", v.image)
+	return v, base
+}
+
+// format makes the ext4 and mounts it.
+func (v *volume) format(options ...string) {
+	v.t.Helper()
 	v.run("mkfs.ext4", append([]string{"-q", v.image}, options...)...)
 	v.run("mount", "-o", "loop", v.image, v.dir)
-	t.Cleanup(func() { v.unmount(v.dir) })
-	return v
+	v.t.Cleanup(func() { v.unmount(v.dir) })
 }
 
 // unmount is for the end of a test, whose context has ended.
@@ -69,7 +86,14 @@ func (v *volume) unmount(dir string) {
 }
 
 // cut takes what a power cut at this moment would leave.
-func (v *volume) cut() { v.run("cp", "--reflink=always", v.image, v.image+".cut") }
+func (v *volume) cut() {
+	v.t.Helper()
+	if v.torn != nil {
+		v.torn.tell(v.t, "cut")
+		return
+	}
+	v.run("cp", "--reflink=always", v.image, v.image+".cut")
+}
 
 // restore mounts what the cut left in place of the disk. The server and Postgres must have ended.
 func (v *volume) restore() {
@@ -83,7 +107,11 @@ func (v *volume) restore() {
 			v.t.Fatalf("umount: %s", out)
 		}
 	}
-	v.run("mv", v.image+".cut", v.image)
+	if v.torn != nil {
+		v.torn.tell(v.t, "on")
+	} else {
+		v.run("mv", v.image+".cut", v.image)
+	}
 	// Replays the journal, or repairs a file system that has none. Its exit status is 1 when it changed something.
 	if out, err := exec.CommandContext(v.t.Context(), "e2fsck", "-fy", v.image).CombinedOutput(); err != nil {
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 {
