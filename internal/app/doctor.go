@@ -203,20 +203,28 @@ func doctorServices(c config.Config, d *doctor.Options) (err error) {
 			return fmt.Errorf("CONSIGN_SCANNER_URL %w", err)
 		}
 	}
-	u, err := url.Parse(c.StorageURL)
+	if d.Place, err = doctorPlace("STORAGE_URL", c.StorageURL, filepath.Join(c.DataDir, "spool")); err != nil || c.StorageSecondURL == "" {
+		return err
+	}
+	d.Second, err = doctorPlace("STORAGE_SECOND_URL", c.StorageSecondURL, filepath.Join(c.DataDir, "spool-second"))
+	return err
+}
+
+// doctorPlace returns the place of a storage, the value of a setting.
+func doctorPlace(setting, storage, spool string) (doctor.Place, error) {
+	u, err := url.Parse(storage)
 	if err != nil {
-		return errors.New("CONSIGN_STORAGE_URL is not a URL") // err would contain the secret
+		return doctor.Place{}, fmt.Errorf("CONSIGN_%s is not a URL", setting) // err would contain the secret
 	}
 	if u.Scheme != "s3" {
-		d.StorageDir = filepath.FromSlash(u.Path)
-		return nil
+		return doctor.Place{StorageDir: filepath.FromSlash(u.Path)}, nil
 	}
-	bucket, err := s3.Parse(c.StorageURL)
+	bucket, err := s3.Parse(storage)
 	if err != nil {
-		return fmt.Errorf("CONSIGN_STORAGE_URL %w", err)
+		return doctor.Place{}, fmt.Errorf("CONSIGN_%s %w", setting, err)
 	}
-	bucket.SpoolDir, d.Bucket = filepath.Join(c.DataDir, "spool"), &bucket
-	return nil
+	bucket.SpoolDir = spool
+	return doctor.Place{Bucket: &bucket}, nil
 }
 
 // markedSettings returns the marks of all settings, as in probe.Answer.

@@ -16,6 +16,7 @@ import (
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/disk"
+	"github.com/consign-dev/consign/internal/doctor"
 	"github.com/consign-dev/consign/internal/hold"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
@@ -47,6 +48,35 @@ func places(one, two string) []testkit.Option {
 		all = append(all, testkit.Env("CONSIGN_STORAGE_SECOND_URL", "file://"+two))
 	}
 	return all
+}
+
+// TestDoctorOfTheSecondStorage: while the second place is away, doctor says so, as readyz does.
+func TestDoctorOfTheSecondStorage(t *testing.T) {
+	t.Parallel()
+	old, fresh := t.TempDir(), t.TempDir()
+	s := testkit.New(t, places(old, fresh)...)
+	if f := examineWith(t, s.Config, app.DoctorOptions{})["second-storage.ok"]; !strings.Contains(f.Sentence, "SECOND_URL") ||
+		!strings.Contains(f.Sentence, fresh) {
+		t.Errorf("found %+v", f)
+	}
+	for _, name := range disk.Directories() {
+		if err := os.Rename(filepath.Join(fresh, name), filepath.Join(fresh, name+".gone")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := examineWith(t, s.Config, app.DoctorOptions{})
+	if f := found["second-storage.lost"]; f.Severity != doctor.Error || !strings.Contains(f.Sentence, fresh) {
+		t.Errorf("the second place is away: %+v", found)
+	}
+	if found["storage.ok"].Severity != doctor.OK && found["storage.slow"].Severity != doctor.Warning {
+		t.Errorf("the first place: %+v", found)
+	}
+	cfg := s.Config
+	bucketRefusing("PUT")(t, &cfg, nil)
+	cfg.StorageURL, cfg.StorageSecondURL = s.Config.StorageURL, cfg.StorageURL
+	if f := examineWith(t, cfg, app.DoctorOptions{})["second-bucket.write-objects"]; f.Severity != doctor.Error {
+		t.Errorf("a second bucket that cannot be written: %+v", f)
+	}
 }
 
 // TestMoveStorage follows the steps of operations.md, with files in plain and encrypted. Sam's upload begins before the move, goes on at

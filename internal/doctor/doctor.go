@@ -88,12 +88,12 @@ type Options struct {
 	// FreeOrganization reports whether the host of PublicURL is that of the free organization.
 	FreeOrganization func(context.Context) (bool, error)
 
-	DataDir    string
-	StorageDir string      // of a store on disk
-	Bucket     *s3.Options // of a store in a bucket
-	Floor      floor.Options
-	KMS        kms.Command
-	Wrapped    func(context.Context) ([]byte, error) // the key of files, wrapped by KMS; nil: there is none
+	DataDir string
+	Place
+	Second  Place // of CONSIGN_STORAGE_SECOND_URL
+	Floor   floor.Options
+	KMS     kms.Command
+	Wrapped func(context.Context) ([]byte, error) // the key of files, wrapped by KMS; nil: there is none
 
 	RedisURL string
 	SMTP     *mail.SMTP
@@ -110,6 +110,12 @@ type Options struct {
 	Resolver  Resolver
 	OpenFiles func() uint64
 	Secrets   []string // are removed from sentences
+}
+
+// Place is where files are stored. The zero value is none.
+type Place struct {
+	StorageDir string      // of a store on disk
+	Bucket     *s3.Options // of a store in a bucket
 }
 
 // Resolver answers questions for DNS records; net.Resolver does.
@@ -144,6 +150,7 @@ func checks() []check {
 		{"organization", 10 * time.Second, false, (*run).organization},
 		{"data", 10 * time.Second, false, (*run).data},
 		{"bucket", 40 * time.Second, false, (*run).bucket},
+		{"second-bucket", 40 * time.Second, false, second((*run).bucket)},
 		{"kms", 40 * time.Second, false, (*run).kms},
 		{"redis", 10 * time.Second, false, (*run).redis},
 		{"smtp", 25 * time.Second, false, (*run).smtp},
@@ -155,6 +162,22 @@ func checks() []check {
 		{"clock", 25 * time.Second, false, (*run).clock},
 		{"files", 25 * time.Second, false, (*run).files},
 		{"storage", 20 * time.Second, true, (*run).storage},
+		{"second-storage", 20 * time.Second, true, second((*run).storage)},
+	}
+}
+
+// second is a check of the storage for the place of CONSIGN_STORAGE_SECOND_URL. Its findings name that setting.
+func second(check func(*run, context.Context) []Finding) func(*run, context.Context) []Finding {
+	return func(r *run, ctx context.Context) []Finding {
+		d, there := *r.Doctor, *r
+		d.Place, there.Doctor = r.Second, &d
+		found := check(&there, ctx)
+		for i := range found {
+			found[i].ID = "second-" + found[i].ID
+			found[i].Sentence = "CONSIGN_STORAGE_SECOND_URL: " + found[i].Sentence
+			found[i].Advice = strings.ReplaceAll(found[i].Advice, "CONSIGN_STORAGE_URL", "CONSIGN_STORAGE_SECOND_URL")
+		}
+		return found
 	}
 }
 
