@@ -50,6 +50,7 @@ type Runner struct {
 	workers  *river.Workers
 	queues   map[string]river.QueueConfig
 	failures atomic.Int64
+	running  atomic.Int64 // jobs whose code runs now
 
 	mu       sync.Mutex
 	periodic map[string]periodicWork

@@ -15,6 +15,7 @@ import (
 	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
+	"github.com/consign-dev/consign/internal/testkit/relay"
 )
 
 func TestCommitAndRollback(t *testing.T) {
@@ -223,6 +224,42 @@ func TestStopIsBounded(t *testing.T) {
 	start(t, next)
 	if got := receive(t, ran); got != "ann" {
 		t.Errorf("ran %q", got)
+	}
+}
+
+// TestStopWhileTheDatabaseIsFrozen: a stop is orderly when jobs have ended and the database does not take their results. It is an error when
+// a job goes on after its context ended.
+func TestStopWhileTheDatabaseIsFrozen(t *testing.T) {
+	t.Parallel()
+	for name, obeys := range map[string]bool{"jobs ended": true, "a job runs on": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hop := relay.New(t, pgtest.URL(t))
+			db := open(t, hop.URL)
+			r := newRunner(db, jobs.Options{StopWithin: 50 * time.Millisecond, NoPeriodic: true})
+			started, release := make(chan struct{}), make(chan struct{})
+			t.Cleanup(hop.Up)
+			t.Cleanup(func() { close(release) })
+			jobs.Register(r, func(ctx context.Context, _ greet) error {
+				close(started)
+				if obeys {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				<-release
+				return nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- r.Run(ctx) }()
+			enqueue(t, db, r, "ann")
+			receive(t, started)
+			hop.Freeze()
+			cancel()
+			if err := receive(t, done); (err == nil) != obeys {
+				t.Errorf("Run returned %v", err)
+			}
+		})
 	}
 }
 

@@ -67,8 +67,20 @@ func (r *Runner) wait(ctx context.Context, client *river.Client[pgx.Tx]) error {
 	case <-stopped:
 		return nil
 	case <-time.After(r.options.StopWithin + stopGrace):
+	}
+	if r.running.Load() > 0 {
 		return errors.New("stop jobs: some still run after their context ended")
 	}
+	// River waits for a database that does not answer: to store results, 10 s three times. The end of the pool ends that.
+	r.options.Log.WarnContext(ctx, "the jobs ended, and the database does not take their results; another server runs them again")
+	return nil
+}
+
+// counted counts a job while its code runs.
+func (r *Runner) counted(ctx context.Context, _ *rivertype.JobRow, work func(context.Context) error) error {
+	r.running.Add(1)
+	defer r.running.Add(-1)
+	return work(ctx)
 }
 
 // client returns a new working client: a client that failed to start cannot be started again.
@@ -79,6 +91,7 @@ func (r *Runner) client() (*river.Client[pgx.Tx], error) {
 		Logger:               riverLog(repeats.Logger(r.options.Log, time.Minute, time.Now)),
 		ErrorHandler:         failureLog{r.options.Log, &r.failures},
 		RetryPolicy:          retryPolicy{},
+		Middleware:           []rivertype.Middleware{river.WorkerMiddlewareFunc(r.counted)},
 		FetchCooldown:        fetchCooldown,
 		FetchPollInterval:    r.options.PollInterval,
 		PollOnly:             r.options.PollOnly,
