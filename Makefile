@@ -12,7 +12,7 @@ export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin
-.PHONY: release release-key clean
+.PHONY: release release-key clean test-interoperability
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -48,7 +48,7 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI) $(TYPES) ## gofmt, go vet, golangci-lin
 
 test-all: test lint ## everything: test, lint and each test-NAME below
 	@for suite in $(suites); do echo "== $$suite"; $(MAKE) --no-print-directory $$suite || exit 1; done
-	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh|test/demo-journeys.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
+	@for script in test/*.sh; do case $$script in test/lib.sh|test/demo.sh|test/demo-journeys.sh|test/teambeam.sh|test/tus-conformance.sh) ;; *) echo "== $$script"; $$script || exit 1;; esac; done
 	@test/demo.sh
 
 blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
@@ -85,6 +85,11 @@ suites := test-race test-encrypted test-crash test-memory test-restarts test-fau
 .PHONY: $(suites)
 $(suites): postgres build
 	@$(call counted,$(@:test-%=%),$(suite) $(ARGS))
+
+# Programs of others, which docs/interoperability.md lists. GB, CUTS and KILLS make the run of the clients a short one.
+test-interoperability:
+	@for name in uploads targets generators oidc jose jed; do echo "== $$name"; FIGURES=1 $(MAKE) --no-print-directory test-$$name || exit 1; done
+	@GB=1 CUTS=3 KILLS=10 EVENTS=100 WEBHOOK_KILLS=3 FIGURES=1 $(MAKE) --no-print-directory test-clients
 
 bench: postgres build ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)

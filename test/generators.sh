@@ -42,9 +42,14 @@ password=$(sed -n 's/^password: //p' "$work/var/demo.txt")
 login=$(call POST "$server/id/v3/auth/login" -H 'Content-Type: application/json' \
   -d "{\"email\":\"owner@example.com\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
 access=$(call POST "$server/id/v3/auth/access" -H "Authorization: Bearer $login" | member token)
+version() { go list -m -f '{{.Version}}' "$1" | tr -d v; }
 for client in bin/oapijob bin/ogenjob 'node heyapi.mjs' 'node typescript.mjs'; do
   transfer=$($client "$server")
   call GET "$server/transfer/v2/transfers/$transfer" -H "Authorization: Bearer $access" | grep -q '"contentLength":[1-9]' ||
     fail "the owner lacks the file of $client"
   echo "ok: $client"
 done
+works oapi-codegen "$(version github.com/oapi-codegen/oapi-codegen/v2)" "both OpenAPI documents; what it makes compiles and sends a file"
+works ogen "$(version github.com/ogen-go/ogen)" "both OpenAPI documents; what it makes compiles and sends a file"
+works "@hey-api/openapi-ts" "$(npm_version @hey-api/openapi-ts test/generators)" "both OpenAPI documents; what it makes compiles and sends a file"
+works openapi-typescript "$(npm_version openapi-typescript test/generators)" "both OpenAPI documents; what it makes compiles and sends a file"

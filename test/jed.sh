@@ -7,3 +7,4 @@ npm_ci test
 port=$(free_port)
 CONSIGN_RATE_LIMIT=off start_server "$work/var" "$port" "$(free_port)"
 node test/clients/jed.mjs "http://localhost:$port"
+works jed "$(npm_version jed)" "loads the translations of each language"

@@ -18,6 +18,16 @@ need() { # need PROGRAM PACKAGE: installs PROGRAM when run as root on Debian; fa
   command -v "$1" >/dev/null 2>&1 || fail "$1 is missing: install $2 and run this again"
 }
 
+works() { # works NAME VERSION RESULT: notes a program of others that has worked, for docs/interoperability.md (scripts/figure.sh)
+  [ -z "${FIGURE:-}" ] || printf '| %s | %s | %s |\n' "$@" >>"$FIGURE"
+}
+
+npm_version() { # npm_version PACKAGE [DIR]: prints the version that DIR (test) has
+  node -p 'require(require("path").resolve(process.argv[1])).version' "$root/${2:-test}/node_modules/$1/package.json"
+}
+
+debian_version() { dpkg-query -W -f '${source:Upstream-Version}' "$1" 2>/dev/null || echo unknown; } # debian_version PACKAGE
+
 free_port() { # an unused TCP port on loopback
   local p
   for _ in $(seq 100); do

@@ -5,4 +5,7 @@ cd "$root"
 npm_ci test
 
 start_server_with_provider
-SERVER_URL="http://localhost:$port" node --test --test-reporter=spec "$@" test/oidc/flows.mjs
+SERVER_URL="http://localhost:$port" node --test --test-reporter=spec "$@" test/oidc/flows.mjs | tee "$work/flows"
+flows=$(sed -n 's/^. tests \([0-9]*\)$/\1/p' "$work/flows")
+works oidc-provider "$(npm_version oidc-provider)" "an identity provider: $flows flows"
+works openid-client "$(npm_version openid-client)" "a device login"

@@ -78,4 +78,9 @@ step "the Uppy example of docs/use/uploads.md in Chromium, on another site: $SIZ
 network 5
 node test/uploads/uppy.mjs "${site[@]}" "$work/file"
 [ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"
+works "@uppy/tus, in Chromium" "$(npm_version @uppy/tus)" "$SIZE MB from another site under 5 cuts and a reload"
+works curl "$(curl --version | sed -n '1s/curl \([0-9.]*\).*/\1/p')" "the example of uploads.md"
+works tuspy "$(debian_version python3-tuspy)" "the example of uploads.md"
+works tus-js-client "$(npm_version tus-js-client)" "$SIZE MB in one upload and in three at once, under 5 cuts each, continued later"
+works "tus-js-client, its end-to-end suite in Chromium" "$(npm_version tus-js-client)" "2 of 2 specs"
 echo "ok"

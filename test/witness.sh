@@ -24,3 +24,6 @@ cd test/campaign
 TEST_OMNIWITNESS="$tools/omniwitness" TEST_GENERATE_KEYS="$tools/generate_keys" TEST_LITEWITNESS="$tools/litewitness" \
   TEST_FOREIGN_VERIFIER="$work/verify" \
   unshare -n bash -c 'ip link set lo up && exec "$@"' - "$work/campaign.test" -test.v -test.timeout 3h -test.run '^TestWitnesses$'
+works omniwitness "${witness##*-}" "cosigns the log of receipts, refuses a restored and a split one"
+works litewitness "${torchwood#v}" "cosigns the log of receipts, refuses a restored and a split one"
+works "torchwood and sumdb/note" "${torchwood#v}" "verify receipts and all tiles of the log"

@@ -53,6 +53,7 @@ func TestFiguresCanBeWritten(t *testing.T) {
 	}
 	write("docs/trust.md", page)
 	write("README.md", readme)
+	write("docs/interoperability.md", "text\n\n| program |\n|---|\n| b | 1 | old | | | |\n\nmore\n")
 	for _, row := range rows {
 		name := strings.TrimPrefix(row[1], "test-")
 		if !strings.Contains(makefile, "\n"+row[1]+":") && (row[1] == name || !exists("test/"+name+".sh")) {
@@ -77,6 +78,11 @@ func TestFiguresCanBeWritten(t *testing.T) {
 			t.Errorf("README.md tells of %s: %t", name, told)
 		}
 		write("README.md", readme)
+	}
+	programs := regexp.MustCompile(`^text\n\n\| program \|\n\|---\|\n\| A \| 2 \| x \|.*make test-oidc.*\n\| b \| 2 \| new \|.*\n\| c \| 3 \| y \|.*\n\nmore\n$`)
+	err := run("oidc", "| c | 3 | y |\n| b | 2 | new |\n| A | 2 | x |\n", "FIGURES=1")
+	if text := read("docs/interoperability.md"); err != nil || !programs.MatchString(text) {
+		t.Errorf("%v, docs/interoperability.md is %s", err, text)
 	}
 	if err := run("encrypted", "1 cuts\n", "FIGURES=1"); err != nil || read("docs/trust.md") != page {
 		t.Errorf("a target without a row: %v", err)

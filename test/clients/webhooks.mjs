@@ -1,9 +1,10 @@
-// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks, and some of them with the lines of
+// Verifies the messages of a file, one JSON object a line, with npm's standardwebhooks and svix, and some of them with the lines of
 // docs/use/integrate.md as they stand there. test/clients/webhooks.sh runs it.
 
 import { createReadStream, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { Webhook } from "standardwebhooks";
+import { Webhook as Svix } from "svix";
 
 /** Runs the snippet of the guide for a message. It has the variables body and request. */
 async function documented(message) {
@@ -26,6 +27,7 @@ let verified = 0;
 for await (const line of createInterface({ input: createReadStream(process.argv[2]) })) {
   const { secret, body, ...headers } = JSON.parse(line);
   new Webhook(secret).verify(body, headers);
+  new Svix(secret).verify(body, headers);
   let refused = false;
   try {
     new Webhook(secret).verify(body.replace("event", "Event"), headers);
@@ -40,5 +42,5 @@ for await (const line of createInterface({ input: createReadStream(process.argv[
     if (wrong) throw new Error("the snippet of docs/use/integrate.md accepts a changed message");
   }
 }
-console.log(`npm's standardwebhooks verified ${verified} messages`);
+console.log(`npm's standardwebhooks and svix verified ${verified} messages`);
 if (verified < Number(process.env.EVENTS ?? 1000) * 10) process.exit(1);
