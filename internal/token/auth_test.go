@@ -174,3 +174,31 @@ func TestCallerDoesNotLogItsToken(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+// TestOperatorsRoutes: which roles of the console a route admits, and which routes are served in an outage.
+func TestOperatorsRoutes(t *testing.T) {
+	t.Parallel()
+	roles := []OperatorRole{RoleOperator, RoleAuditor, RoleHelpDesk, "other"}
+	route := NeedAccess.Operator()
+	for name, c := range map[string]struct {
+		auth     Auth
+		admits   [4]bool // in the order of roles
+		operator bool
+		outage   bool
+	}{
+		"of operators":         {route, [4]bool{true, false, false, false}, true, false},
+		"that auditors read":   {route.Auditor(), [4]bool{true, true, false, false}, true, false},
+		"of the help desk":     {route.HelpDesk(), [4]bool{true, false, true, false}, true, false},
+		"that shows the state": {route.Auditor().HelpDesk().Outage(), [4]bool{true, true, true, false}, true, true},
+		"of people":            {NeedAccess.Young(), [4]bool{true, false, false, false}, false, false},
+	} {
+		for i, role := range roles {
+			if got := c.auth.Admits(role); got != c.admits[i] {
+				t.Errorf("a route %s: Admits(%q) = %t", name, role, got)
+			}
+		}
+		if c.auth.IsOperator() != c.operator || c.auth.InOutage() != c.outage {
+			t.Errorf("a route %s: IsOperator = %t, InOutage = %t", name, c.auth.IsOperator(), c.auth.InOutage())
+		}
+	}
+}
