@@ -1,4 +1,4 @@
-// What a replica looks at without a request: its storage, the version of the database, the certificate at the public URL. Probes, metrics
+// What a replica looks at without a request: its storage, Redis, the version of the database, the certificate at the public URL. Probes, metrics
 // and the console report it.
 
 package app
@@ -42,6 +42,9 @@ func (a *App) watch(ctx context.Context) error {
 }
 
 func (a *App) look(ctx context.Context) {
+	if a.SharedLimits != nil {
+		a.SharedLimits.Ask(ctx)
+	}
 	storage := a.probeStorage(ctx)
 	newer, err := a.newer(ctx)
 	if ctx.Err() != nil {

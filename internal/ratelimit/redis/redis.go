@@ -205,13 +205,18 @@ func (s *Store) usable(ctx context.Context) bool {
 	}
 	asked, now := s.asked.Load(), time.Now().UnixNano()
 	if now-asked >= int64(askEvery) && s.asked.CompareAndSwap(asked, now) {
-		go s.ask(context.WithoutCancel(ctx))
+		go s.Ask(context.WithoutCancel(ctx))
 	}
 	return false
 }
 
-func (s *Store) ask(ctx context.Context) {
-	if s.ping(ctx) == nil && s.away.CompareAndSwap(true, false) {
+// Ask asks Redis whether it answers. A server without requests calls it, so that Stats are true without traffic, too.
+func (s *Store) Ask(ctx context.Context) {
+	switch err := s.ping(ctx); {
+	case ctx.Err() != nil:
+	case err != nil:
+		s.fail(err)
+	case s.away.CompareAndSwap(true, false):
 		s.log.Info("rate limits are shared again: Redis answers", "tokens_counted_locally", s.fallbacks.Load())
 	}
 }

@@ -259,6 +259,22 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+func TestIdleServerNoticesRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	s, _ := open(t, server.URL, nil)
+	s.Ask(t.Context())
+	if s.Stats().Away {
+		t.Error("Redis answers")
+	}
+	server.Kill()
+	s.Ask(t.Context())
+	s.Ask(t.Context())
+	if got := s.Stats(); !got.Away || got.Failures != 1 {
+		t.Errorf("Redis is away: %+v", got)
+	}
+}
+
 func TestStartsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
