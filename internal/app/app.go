@@ -21,6 +21,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/doctor/probe"
 	"github.com/consign-dev/consign/internal/events"
 	"github.com/consign-dev/consign/internal/hosts"
 	"github.com/consign-dev/consign/internal/httpserver"
@@ -64,8 +65,9 @@ type Options struct {
 	Resolver   *net.Resolver                                            // of the receivers of webhooks; nil: the system's
 	// Space measures the volume of the stored files; nil: the operating system does.
 	Space  func(dir string) (free, size int64, err error)
-	BlobFS disk.FS   // file system of the disk store; nil: the operating system's
-	Greet  io.Writer // where Run prints the addresses when it is ready; nil: nowhere
+	Memory func() (used, limit int64) // of this process; nil: probe.Memory
+	BlobFS disk.FS                    // file system of the disk store; nil: the operating system's
+	Greet  io.Writer                  // where Run prints the addresses when it is ready; nil: nowhere
 }
 
 // App holds every object of Consign. Commands use its exported members; Run serves.
@@ -115,6 +117,9 @@ type App struct {
 // New builds all objects. Without a configured database it starts or joins the embedded Postgres and migrates it; an external
 // database is migrated only with Options.Migrate. It serves no request and runs no job: Run does.
 func New(ctx context.Context, cfg config.Config, o Options) (_ *App, err error) {
+	if o.Memory == nil {
+		o.Memory = probe.Memory
+	}
 	a := &App{config: cfg, options: o, log: o.Log, now: o.Now}
 	if a.log == nil {
 		a.log = slog.New(slog.DiscardHandler)

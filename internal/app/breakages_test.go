@@ -63,6 +63,7 @@ type broken struct {
 	redis  *redistest.Server
 	beside string // metrics of another replica
 	free   atomic.Int64
+	used   atomic.Int64 // memory, of 1 GiB
 	dir    string
 }
 
@@ -121,6 +122,7 @@ var breakages = []row{
 	{name: "bucket without the right to write", options: inBucket,
 		want:   said{"bucket.", "storage of files does not work", "ConsignStorageDown", "storage failed"},
 		breaks: func(b *broken) { b.refuse("PUT") }},
+	{name: "memory nearly at its limit", want: said{"memory.low", "", "ConsignMemoryLow", ""}, breaks: func(b *broken) { b.used.Store(950 << 20) }},
 	{name: "file damaged", want: said{"", "", "ConsignFileDamaged", ""}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at) VALUES (gen_random_uuid(), 'sum', now(), now())`)
 	}},
@@ -216,7 +218,7 @@ func (b *broken) logs() {
 
 func inRedis(b *broken) []testkit.Option {
 	b.redis = redistest.New(b.t)
-	return []testkit.Option{testkit.Env("CONSIGN_REDIS_URL", b.redis.URL), testkit.Env("CONSIGN_RATE_LIMIT", "on")}
+	return []testkit.Option{testkit.Env("CONSIGN_REDIS_URL", b.redis.URL)} // no request of these asks it
 }
 
 // fill has others take all connections that Postgres has left, but for those of superusers.
@@ -305,6 +307,7 @@ func newBroken(t *testing.T, r row) *broken {
 	b.daemon.Find("PK\x03\x04", "Heuristics.Limits.Exceeded.MaxRecursion") // as one with AlertExceedsMax
 	options := []testkit.Option{testkit.Through(b.hop.URL), watchful(),
 		testkit.Space(func(string) (int64, int64, error) { return b.free.Load(), 100 << 30, nil }),
+		testkit.Memory(func() (int64, int64) { return b.used.Load(), 1 << 30 }),
 		testkit.Env("CONSIGN_SCANNER_URL", b.daemon.URL), testkit.Env("CONSIGN_AUDIT_STREAM", "file://"+b.dir+"/audit.jsonl")}
 	if r.options != nil {
 		options = append(options, r.options(b)...)

@@ -84,7 +84,7 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	}
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits,
-		Volume: a.volume, SlowSearches: a.Transfer.SlowSearches, Damaged: a.Content.CountDamaged, Writable: a.writable,
+		Volume: a.volume, Memory: a.options.Memory, SlowSearches: a.Transfer.SlowSearches, Damaged: a.Content.CountDamaged, Writable: a.writable,
 		StorageTrouble: a.storageTrouble, Outdated: a.outdated, Certificate: a.certificate, Checked: a.Content.LastCheck, BackedUp: a.BackedUp,
 		Webhooks: a.webhookStats, Audit: a.stream.State, WaitingWebhooks: a.Webhooks.Waiting, Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
@@ -302,7 +302,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		APIBucket:        ratelimit.Limit{Capacity: c.APITokenBucket.Capacity, PerSecond: c.APITokenBucket.PerSecond},
 		AddressBucket:    ratelimit.Limit{Capacity: c.AddressBucket.Capacity, PerSecond: c.AddressBucket.PerSecond},
 		AnonymousSession: c.AnonymousSessionLifetime, Settings: markedSettings(c, sealer), Classify: database.Classify,
-		Idempotency: a.requests, Maintenance: a.inMaintenance,
+		Memory: a.options.Memory, Idempotency: a.requests, Maintenance: a.inMaintenance,
 		Console: a.console(), Room: a.roomForRows,
 		Stopping: a.stopping.Load, Observe: a.metrics.Request, Now: a.now, Log: a.log,
 	})

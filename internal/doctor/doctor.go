@@ -161,6 +161,7 @@ func checks() []check {
 		{"log", 25 * time.Second, false, (*run).log},
 		{"clock", 25 * time.Second, false, (*run).clock},
 		{"files", 25 * time.Second, false, (*run).files},
+		{"memory", 25 * time.Second, false, (*run).memory},
 		{"storage", 20 * time.Second, true, (*run).storage},
 		{"second-storage", 20 * time.Second, true, second((*run).storage)},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob/disk"
 	"github.com/consign-dev/consign/internal/blob/floor"
+	"github.com/consign-dev/consign/internal/doctor/probe"
 )
 
 const (
@@ -168,6 +169,20 @@ func (r *run) files(context.Context) []Finding {
 			r.Uploads, enough)
 	}
 	return fine("files", "%s may open %d files.", capital(whose), limit)
+}
+
+// memory: the server is not near the limit of its container or unit.
+func (r *run) memory(context.Context) []Finding {
+	asked := r.asked()
+	used, limit := asked.answer.MemoryUsed, asked.answer.MemoryLimit
+	if !asked.known || limit == 0 {
+		return nil
+	}
+	if float64(used) > probe.MemoryHigh*float64(limit) {
+		return found("memory.low", Warning, "Give the container or unit more memory, or lower CONSIGN_UPLOADS. The kernel ends a server at its limit.",
+			"The server uses %s of the %s of memory that it may have.", size(used), size(limit))
+	}
+	return fine("memory", "The server uses %s of the %s of memory that it may have.", size(used), size(limit))
 }
 
 func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

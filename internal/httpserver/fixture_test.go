@@ -97,6 +97,7 @@ func newFixture(t testing.TB, change func(*httpserver.Options)) *fixture {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")},
 		CORSOrigins:    []string{"https://app.example"}, UploadPaths: []string{"/api/uploads/"},
 		AddressBucket: ratelimit.Limit{Capacity: 600, PerSecond: 10}, AnonymousSession: 24 * time.Hour,
+		Memory: func() (used, limit int64) { return 0, 0 },
 	}
 	if change != nil {
 		change(&o)

@@ -27,11 +27,12 @@ func (s *Server) probed(x *exchange, r *http.Request, f forwarding) bool {
 	if f.address.IsValid() { // not over a unix socket
 		address = f.address.String()
 	}
+	used, limit := s.memory()
 	a := probe.Answer{
 		Proof: probe.Proof(s.sealer, question), Peer: r.RemoteAddr, Trusted: x.trusted, Address: address, Host: f.host, HTTPS: f.https,
 		ForwardedFor: r.Header["X-Forwarded-For"], ForwardedHost: r.Header["X-Forwarded-Host"], ForwardedProto: r.Header["X-Forwarded-Proto"],
 		Origin: r.Header.Get("Origin"), Received: received, OpenFiles: probe.OpenFiles(), Time: s.now().UTC(),
-		Settings: s.settings,
+		Settings: s.settings, MemoryUsed: used, MemoryLimit: limit,
 	}
 	raw, err := json.Marshal(a)
 	if err != nil {

@@ -42,19 +42,20 @@ type Options struct {
 	RequireHTTPS     bool
 	HSTSSubdomains   bool // HSTS includes subdomains
 	PublicURL        *url.URL
-	CORSOrigins      []string           // allowed beside the organization's own hostnames, as scheme://host[:port]
-	UploadPaths      []string           // prefixes of paths that the upload origins of the host's organization may call, too
-	APIBucket        ratelimit.Limit    // for calls with an API token, instead of the general bucket, per token
-	AddressBucket    ratelimit.Limit    // for new anonymous sessions and invalid tokens, per client address
-	AnonymousSession time.Duration      // life of the anonymous session cookie
-	Classify         func(error) error  // maps errors of libraries to faults and returns others unchanged: database.Classify
-	Idempotency      *idempotency.Store // answers of requests with Idempotency-Key; nil: the header is ignored
-	Room             func() error       // refuses requests that make rows for content while the volume is nearly full; nil: never
-	Maintenance      func() bool        // whether consign maintenance is on
-	Console          Console            // where the routes and pages of operators exist
-	Settings         map[string]string  // marks of the settings (package probe), for consign doctor
-	Stopping         func() bool        // whether the server is shutting down: answers then close their connections
-	Observe          func(Finished)     // is called for each finished request except health checks
+	CORSOrigins      []string                   // allowed beside the organization's own hostnames, as scheme://host[:port]
+	UploadPaths      []string                   // prefixes of paths that the upload origins of the host's organization may call, too
+	APIBucket        ratelimit.Limit            // for calls with an API token, instead of the general bucket, per token
+	AddressBucket    ratelimit.Limit            // for new anonymous sessions and invalid tokens, per client address
+	AnonymousSession time.Duration              // life of the anonymous session cookie
+	Classify         func(error) error          // maps errors of libraries to faults and returns others unchanged: database.Classify
+	Idempotency      *idempotency.Store         // answers of requests with Idempotency-Key; nil: the header is ignored
+	Room             func() error               // refuses requests that make rows for content while the volume is nearly full; nil: never
+	Maintenance      func() bool                // whether consign maintenance is on
+	Console          Console                    // where the routes and pages of operators exist
+	Settings         map[string]string          // marks of the settings (package probe), for consign doctor
+	Memory           func() (used, limit int64) // probe.Memory, for consign doctor
+	Stopping         func() bool                // whether the server is shutting down: answers then close their connections
+	Observe          func(Finished)             // is called for each finished request except health checks
 	Now              func() time.Time
 	Log              *slog.Logger
 }
@@ -82,6 +83,7 @@ type Server struct {
 	observe      func(Finished)
 	sealer       *seal.Sealer
 	settings     map[string]string
+	memory       func() (used, limit int64)
 	now          func() time.Time
 	log          *slog.Logger
 
@@ -102,7 +104,7 @@ func New(o Options) *Server {
 		authenticate: o.Authenticate, hosts: o.Hosts, trusted: o.TrustedProxies, requireHTTPS: o.RequireHTTPS, hsts: hsts(o.HSTSSubdomains),
 		publicURL: o.PublicURL, uploadPaths: o.UploadPaths, classify: o.Classify, maintenance: o.Maintenance, room: o.Room, console: o.Console,
 		stopping: o.Stopping, observe: o.Observe,
-		sealer: o.Sealer, settings: o.Settings, now: o.Now, log: o.Log, idempotency: o.Idempotency,
+		sealer: o.Sealer, settings: o.Settings, memory: o.Memory, now: o.Now, log: o.Log, idempotency: o.Idempotency,
 		buckets: httpapi.NewBuckets(o.Limiter),
 		address: ratelimit.Bucket{Name: "address", Limit: o.AddressBucket, By: ratelimit.ByAddress},
 		api:     ratelimit.Bucket{Name: "api-token", Limit: o.APIBucket, By: ratelimit.BySession},

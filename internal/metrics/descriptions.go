@@ -26,6 +26,10 @@ var (
 	storageFree  = describe("storage_free_bytes", "Free space of the volume on which uploads are written.")
 	storageFloor = describe("storage_floor_bytes", "Free space below which uploads are refused.")
 
+	memoryUsed = describe("memory_used_bytes",
+		"Memory of this replica's control group (cgroup v2) without the cache of files. Absent without a limit.")
+	memoryLimit = describe("memory_limit_bytes", "Limit of that. The kernel ends processes that need more.")
+
 	storageUp      = describe("storage_up", "1 if the storage of files could be written and read when this replica last tried, each 15 s.")
 	schemaNewer    = describe("schema_newer", "1 if a newer version has migrated the database: this replica is an old one.")
 	certificateEnd = describe("certificate_end_timestamp_seconds",

@@ -29,6 +29,7 @@ type Sources struct {
 	Shared   *redis.Store  // nil: buckets are in memory
 	Volume   *floor.Volume // nil: without file storage
 
+	Memory       func() (used, limit int64) // probe.Memory
 	SlowSearches func() int64
 	Damaged      func(ctx context.Context) (int64, error) // files that are lost or damaged
 	Writable     func(ctx context.Context) error          // whether the database can be written
@@ -74,6 +75,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	out := samples{ch}
 	c.http(out)
 	c.limits(out)
+	c.memory(out)
 	c.storage(out)
 	c.pool(out)
 	c.work(out)
@@ -107,6 +109,14 @@ func (c *collector) limits(out samples) {
 	out.gauge(redisAway, number(s.Away))
 	out.counter(redisFailures, float64(s.Failures))
 	out.counter(redisFallbacks, float64(s.Fallbacks))
+}
+
+// memory adds what is used of the limit that the kernel enforces.
+func (c *collector) memory(out samples) {
+	if used, limit := c.Memory(); limit > 0 {
+		out.gauge(memoryUsed, float64(used))
+		out.gauge(memoryLimit, float64(limit))
+	}
 }
 
 // storage adds the last measurement: a scrape never waits for the volume.

@@ -68,6 +68,7 @@ type setup struct {
 	public   string
 	blobs    disk.FS
 	space    func(dir string) (free, size int64, err error)
+	memory   func() (used, limit int64)
 	demo     bool
 	dns      func(ctx context.Context, name string) ([]string, error)
 	change   []func(*config.Constants)
@@ -95,6 +96,9 @@ func Space(measure func(dir string) (free, size int64, err error)) Option {
 	return func(s *setup) { s.space = measure }
 }
 
+// Memory sets how much memory the server uses, and its limit. By default it has plenty.
+func Memory(measure func() (used, limit int64)) Option { return func(s *setup) { s.memory = measure } }
+
 // Demo seeds the demo mailbox, as serve --demo does.
 func Demo() Option { return func(s *setup) { s.demo = true } }
 
@@ -119,7 +123,8 @@ func Beside(first *Server) Option {
 // New starts a server that ends with the test.
 func New(t testing.TB, options ...Option) *Server {
 	t.Helper()
-	s := &setup{env: map[string]string{}, dns: func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") }}
+	s := &setup{env: map[string]string{}, dns: func(context.Context, string) ([]string, error) { return nil, errors.New("no such host") },
+		memory: func() (used, limit int64) { return 100 << 20, 1 << 30 }}
 	for _, o := range options {
 		o(s)
 	}
@@ -200,7 +205,8 @@ func start(t testing.TB, s *setup, cfg config.Config, listener, admin net.Listen
 	server.stop = cancel
 	a, err := app.New(ctx, cfg, app.Options{
 		Now: s.clock.Now, Log: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "test",
-		Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, Space: s.space, LookupTXT: s.dns, Demo: s.demo,
+		Listener: listener, Admin: admin, NoPeriodic: true, BlobFS: s.blobs, Space: s.space, Memory: s.memory,
+		LookupTXT: s.dns, Demo: s.demo,
 	})
 	if err != nil {
 		cancel(nil)

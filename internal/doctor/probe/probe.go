@@ -26,19 +26,22 @@ const (
 
 // Answer says how a request arrived.
 type Answer struct {
-	Proof          string    `json:"proof"`
-	Peer           string    `json:"peer"`    // address of the connection
-	Trusted        bool      `json:"trusted"` // the peer is a trusted proxy
-	Address        string    `json:"address"` // the client's address, as rate limits and the audit use it
-	Host           string    `json:"host"`
-	HTTPS          bool      `json:"https"`
-	ForwardedFor   []string  `json:"forwardedFor"` // headers as they arrived
-	ForwardedHost  []string  `json:"forwardedHost"`
-	ForwardedProto []string  `json:"forwardedProto"`
-	Origin         string    `json:"origin"`
-	Received       int64     `json:"received"`  // bytes of the body
-	OpenFiles      uint64    `json:"openFiles"` // limit of the server's process; 0: unknown
-	Time           time.Time `json:"time"`
+	Proof          string   `json:"proof"`
+	Peer           string   `json:"peer"`    // address of the connection
+	Trusted        bool     `json:"trusted"` // the peer is a trusted proxy
+	Address        string   `json:"address"` // the client's address, as rate limits and the audit use it
+	Host           string   `json:"host"`
+	HTTPS          bool     `json:"https"`
+	ForwardedFor   []string `json:"forwardedFor"` // headers as they arrived
+	ForwardedHost  []string `json:"forwardedHost"`
+	ForwardedProto []string `json:"forwardedProto"`
+	Origin         string   `json:"origin"`
+	Received       int64    `json:"received"`  // bytes of the body
+	OpenFiles      uint64   `json:"openFiles"` // limit of the server's process; 0: unknown
+	// MemoryUsed and MemoryLimit are those of Memory.
+	MemoryUsed  int64     `json:"memoryUsed"`
+	MemoryLimit int64     `json:"memoryLimit"`
+	Time        time.Time `json:"time"`
 	// Settings has a mark of each setting of the server by name: MACs under the secret key, so that they show to nobody else what is set.
 	Settings map[string]string `json:"settings"`
 }
