@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,7 +138,11 @@ func showOrganization(ctx context.Context, env environment, a *app.App, referenc
 			row("subscription", fmt.Sprintf("%s %s %s", s.Domain, product, s.Status))
 		}
 		for _, l := range identity.Limitations() {
-			row(l.Name, l.Of(o.Limits))
+			value := l.Of(o.Limits)
+			if n, ok := value.(float64); ok {
+				value = strconv.FormatFloat(n, 'f', -1, 64) // no exponent
+			}
+			row(l.Name, value)
 		}
 		for m, err := range members {
 			if failed = err; err == nil {

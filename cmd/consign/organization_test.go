@@ -36,7 +36,7 @@ func TestOrganizations(t *testing.T) {
 	for _, want := range []string{
 		`uid +` + uid, `name +Acme Ltd\.`, `mfaRequired +true`, `externalUid +crm-1`, `hostname +files\.acme\.test`, `users +7\n`,
 		`transferVolumeGb +1\.5\n`,
-		`serviceEnabled +false`, `storageVolumeGb +1000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`,
+		`serviceEnabled +false`, `storageVolumeGb +1000000000\n`, `newTransferDrainRate +0\.0333`, `changeHostname +custom`,
 		`subscription +skp business \(business\) active`, `subscription +spaces without product active`,
 		`member +[0-9a-f-]{36} ann@example\.com: Organization\.Admin, Service\.Transfer\.Use`,
 	} {

@@ -22,6 +22,8 @@ const (
 	demoSetting = "demo"
 	demoLink    = "demo"
 	demoEmail   = "owner@example.com"
+
+	demoVolumeGB = 1000.0
 )
 
 // demoState is the value of demoSetting. It is stored before the seeding begins, so that an interrupted seeding is resumed.
@@ -67,7 +69,8 @@ func (a *App) seedOwner(ctx context.Context) error {
 		return err
 	}
 	// One machine is one client network.
-	generous := identity.LimitsChange{NewTransferLimit: identity.To(10_000), NewTransferDrainRate: identity.To(10.0)}
+	generous := identity.LimitsChange{NewTransferLimit: identity.To(10_000), NewTransferDrainRate: identity.To(10.0),
+		TransferVolumeGB: identity.To(demoVolumeGB), StorageVolumeGB: identity.To(demoVolumeGB)} // strangers come to a demo
 	if err := a.Identity.SetLimits(ctx, by, identityservice.FreeOrganization, generous); err != nil {
 		return err
 	}

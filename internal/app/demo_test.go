@@ -36,6 +36,10 @@ func TestDemo(t *testing.T) {
 	login := map[string]any{"email": value("email"), "type": "bcrypt", "key": value("password")}
 	first.Stranger().Post(first.Identity+"/auth/login", login).Want(200)
 	first.Stranger().Get(first.Transfer + "/public/mailbox/demo").Want(200)
+	if got := first.Stranger().Get(first.Identity + "/environment").Want(200); got.Number("limitations.storageVolumeGb") != 1000 ||
+		got.Number("limitations.transferVolumeGb") != 1000 {
+		t.Errorf("strangers may fill the demo: %s", got.Body)
+	}
 	first.SignUp("ann@example.com")
 	first.Stop()
 

@@ -172,9 +172,12 @@ func (l Limitation) stored(value any) (column any, problem string) {
 	return value, problem
 }
 
+// UnlimitedGB is the largest volume. The specification has a number and no word for none; pages call it "No limit".
+const UnlimitedGB = 1e9
+
 // VolumeBytes returns the bytes of a volume in gigabytes. problem is empty for a valid volume.
 func VolumeBytes(gigabytes float64) (bytes int64, problem string) {
-	if !(gigabytes >= 0 && gigabytes <= 1e9) {
+	if !(gigabytes >= 0 && gigabytes <= UnlimitedGB) {
 		return 0, "must be a number of gigabytes, 0 to 1000000000"
 	}
 	return int64(math.Round(gigabytes * Gigabyte)), ""
@@ -183,8 +186,8 @@ func VolumeBytes(gigabytes float64) (bytes int64, problem string) {
 // FreePlan returns the limitations that the free organization gets at the first start (contract 3.19). Those of new transfers are settings.
 func FreePlan(newTransfers int, drainRate float64) LimitsChange {
 	return LimitsChange{
-		ServiceEnabled: To(true), Users: To(100_000), TransferVolumeGB: To(1000.0), StorageVolumeGB: To(1000.0), GDPRContract: To(true),
-		SecureSpaces: To(false), MimeTypeFilter: To(true), NewTransferLimit: To(newTransfers), NewTransferDrainRate: To(drainRate),
+		ServiceEnabled: To(true), Users: To(100_000), TransferVolumeGB: To(UnlimitedGB), StorageVolumeGB: To(UnlimitedGB),
+		GDPRContract: To(true), SecureSpaces: To(false), MimeTypeFilter: To(true), NewTransferLimit: To(newTransfers), NewTransferDrainRate: To(drainRate),
 		NewTransferReceiversLimit: To(100), AdminPortal: To(false), MailboxGroups: To(10), ChangeHostname: To(HostnameFixed),
 	}
 }

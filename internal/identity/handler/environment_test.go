@@ -35,7 +35,8 @@ func TestEnvironment(t *testing.T) {
 		free.String("productName") != "Consign" || free.String("providerName") != "Provider" ||
 		free.String("supportContact") != "help@example.com" ||
 		free.String("organizationProfile.name") != "Consign" || free.String("organizationProfile.hostname") != "localhost" ||
-		free.Number("limitations.users") != 100_000 || free.Number("limitations.transferVolumeGb") != 1000 ||
+		free.Number("limitations.users") != 100_000 || free.Number("limitations.transferVolumeGb") != identity.UnlimitedGB ||
+		free.Number("limitations.storageVolumeGb") != identity.UnlimitedGB ||
 		free.String("limitations.changeHostname") != "noChange" ||
 		len(free.Value("availableLocales").([]any)) != 8 || free.String("oidcSettings.redirectUrl") != s.URL+s.Identity+"/oidc/auth/form" ||
 		free.Value("limitations.serviceEnabled") != true || free.Value("limitations.secureSpaces") != false ||

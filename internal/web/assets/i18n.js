@@ -64,6 +64,12 @@ export function bytes(n) {
   return `${number.format(shown)}\u00a0${units[unit]}`;
 }
 
+/** Gigabytes that are no limit (identity.UnlimitedGB). */
+export const unlimited = 1e9;
+
+/** Formats a limit of a volume. @param {number} n gigabytes */
+export const volume = (n) => (n >= unlimited ? T("No limit") : bytes(n * 1e9));
+
 /** Formats a percentage. @param {number} share from 0 to 1 */
 export const percent = (share) => new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1 }).format(share);
 

@@ -2,7 +2,7 @@
 
 import { Button, Check, Field, Form, Notice, Problem, Save, Waiting, html, useAction, useLoaded, useSaving } from "./ui.js";
 import { Empty } from "./drawings.js";
-import { F, T, bytes, count, list, month, percent, when } from "./i18n.js";
+import { F, T, bytes, count, list, month, percent, unlimited, volume, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { OrganizationPolicy, policyOf } from "./malware.js";
 import { UploadOrigins } from "./organization-origins.js";
@@ -83,7 +83,7 @@ function Limits({ at }) {
   const yes = (allowed) => (allowed ? T("Yes") : T("No"));
   const facts = [
     [T("Members"), F("%s of %s", count(people), count(l.users))], [T("Service for transfers"), yes(l.serviceEnabled)],
-    [T("Monthly volume"), bytes(l.transferVolumeGb * 1e9)], [T("Storage"), bytes(l.storageVolumeGb * 1e9)],
+    [T("Monthly volume"), volume(l.transferVolumeGb)], [T("Storage"), volume(l.storageVolumeGb)],
     [T("Maximum recipients"), count(l.newTransferReceiversLimit)], [T("Groups of mailboxes"), count(l.mailboxGroups)],
     [T("Filter of file types"), yes(l.mimeTypeFilter)], [T("Custom hostname"), yes(l.changeHostname !== "noChange")],
     [T("Data processing agreement"), yes(l.gdprContract)],
@@ -102,7 +102,7 @@ function Limits({ at }) {
 
 /** A used amount, with a bar when there is a limit. */
 function Meter({ label, used, limit }) {
-  if (!limit) {
+  if (!limit || limit >= unlimited * 1e9) {
     return html`<div class="usage"><div class="row between"><strong>${label}</strong><span>${bytes(used)}</span></div>
       <span class="hint">${T("No limit")}</span></div>`;
   }

@@ -1,7 +1,7 @@
 // The limitations of an organization on /admin/organizations: which are its own, and changing one.
 
 import { Field, html } from "../ui.js";
-import { F, T, bytes, count } from "../i18n.js";
+import { F, T, bytes, count, volume } from "../i18n.js";
 import { Table } from "../lists.js";
 import { Action } from "./reasons.js";
 
@@ -35,7 +35,7 @@ const hostnames = () => ({ noChange: T("No"), pro: T("One label below the domain
 function said({ kind, used }, value) {
   if (kind === "switch") return value ? T("Yes") : T("No");
   if (kind === "hostname") return hostnames()[value];
-  const text = kind === "volume" ? bytes(value * 1e9) : count(kind === "rate" ? value * 60 : value);
+  const text = kind === "volume" ? volume(value) : count(kind === "rate" ? value * 60 : value);
   return used === undefined ? text : F("%s of %s", used, text);
 }
 
