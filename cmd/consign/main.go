@@ -79,7 +79,8 @@ const (
 
 func commands() []command {
 	return []command{
-		{"serve", "serve both APIs until a signal ends it", []string{"[--demo] [--migrate]"}, serve},
+		{"serve", "serve both APIs until a signal ends it; --demo-reset deletes all data of a demo once each PERIOD (1h)",
+			[]string{"[--demo [--demo-reset PERIOD]] [--migrate]"}, serve},
 		{"migrate", "apply pending migrations, or list all migrations", []string{"[up]", "status"}, migrate},
 		{"config", "print the effective settings, secrets masked; --template prints an environment file with every setting commented",
 			[]string{"[--template]"}, printConfig},

@@ -48,7 +48,7 @@ func runOperator(t *testing.T, environ []string) (do func(args ...string) string
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{}, {"sreve"}, {"keys"}, {"keys", "show"}, {"mail", "retry", "x"}, {"maintenance", "maybe"},
-		{"serve", "now"}, {"serve", "--fast"},
+		{"serve", "now"}, {"serve", "--fast"}, {"serve", "--demo-reset", "1h"}, {"serve", "--demo", "--demo-reset", "1s"},
 		{"audit", "--limit", "x"}, {"migrate", "down"}, {"person", "show"}, {"person", "create"}, {"mailbox", "create"},
 		{"mailbox", "show", "a", "b"}, {"transfer", "show", "x"}, {"transfer", "extend", "00000000-0000-7000-8000-000000000001", "0"},
 		{"version", "1"}} {

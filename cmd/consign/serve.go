@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -19,19 +20,30 @@ import (
 func serve(ctx context.Context, env environment, args []string) error {
 	f := flags("serve")
 	demo := f.Bool("demo", false, "")
+	reset := f.Duration("demo-reset", 0, "")
 	migrate := f.Bool("migrate", false, "")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
+	}
+	if set := given(f, "demo-reset"); set && !*demo {
+		return usageError("consign serve: --demo-reset deletes all data once a period: it needs --demo")
+	} else if set && *reset < time.Minute {
+		return usageError("consign serve: --demo-reset: must be at least 1m")
 	}
 	cfg, err := config.Load(env.environ)
 	if err != nil {
 		return err
 	}
 	log := logger(cfg, env.stderr)
-	a, err := app.New(ctx, cfg, app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, Greet: env.stdout})
-	if err == nil {
-		// Return memory that only the start needed, a few megabytes, to the operating system.
-		time.AfterFunc(2*time.Second, debug.FreeOSMemory)
+	o := app.Options{Log: log, Version: version, Serve: true, Migrate: *migrate, Demo: *demo, DemoReset: *reset, Greet: env.stdout}
+	// Return memory that only the start needed, a few megabytes, to the operating system.
+	started := time.AfterFunc(5*time.Second, debug.FreeOSMemory)
+	defer started.Stop()
+	if *reset > 0 {
+		err = app.ServeDemo(ctx, cfg, o)
+	} else if a, failure := app.New(ctx, cfg, o); failure != nil {
+		err = failure
+	} else {
 		err = a.Run(ctx)
 	}
 	// A start that a signal interrupts is not a failure. Some errors wrap context.Canceled, others its cause, which names the signal.
@@ -96,4 +108,10 @@ func healthcheck(ctx context.Context, env environment, args []string) error {
 		return fmt.Errorf("the server at %s answers %s", address, resp.Status)
 	}
 	return nil
+}
+
+// given reports whether a flag was set.
+func given(f *flag.FlagSet, name string) (set bool) {
+	f.Visit(func(one *flag.Flag) { set = set || one.Name == name })
+	return set
 }

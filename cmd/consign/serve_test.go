@@ -53,7 +53,8 @@ func TestOperateBesideServer(t *testing.T) {
 	}()
 	poll.Until(t, "ready", func() bool { return get(t, base+"/readyz") == http.StatusOK })
 	poll.Until(t, "greeting", func() bool { return strings.Contains(out.String(), "/api/") })
-	for _, want := range []string{base + "/m/demo", "owner@example.com, password ", filepath.Join(dir, "var", "mail"), "is ready at " + base} {
+	for _, want := range []string{base + "/m/demo", "owner@example.com, password ", "API token      cns_", base + "/demo/webhooks",
+		filepath.Join(dir, "var", "mail"), "is ready at " + base} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the greeting does not say %q:\n%s", want, out.String())
 		}

@@ -54,7 +54,9 @@ type Options struct {
 	Listener net.Listener // where to serve; nil: Config.Listen
 	Admin    net.Listener // where to serve administration; nil: Config.AdminListen
 	Migrate  bool         // apply pending migrations to an external database too
-	Demo     bool         // seed the demo mailbox once
+	Demo     bool         // seed the demo mailbox and examples once, and show webhooks at /demo/webhooks
+	// DemoReset ends Run after that time. ServeDemo then empties the demo and runs it again.
+	DemoReset time.Duration
 	// Serve states that Run follows, so New starts connecting what only Run needs.
 	Serve bool
 	// NoStorage opens no file storage, for commands that need none.
@@ -102,6 +104,7 @@ type App struct {
 	hosts       *hosts.Directory
 	stream      *stream.Stream // of the audit
 	metrics     *metrics.Metrics
+	inspector   *inspector // nil without Options.Demo
 	maintenance atomic.Pointer[operator.Maintenance]
 	stopping    atomic.Bool
 	ready       atomic.Bool

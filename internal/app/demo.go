@@ -3,13 +3,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
+	"time"
 
 	"github.com/consign-dev/consign/internal/audit"
 	"github.com/consign-dev/consign/internal/database"
@@ -31,27 +31,35 @@ type demoState struct {
 	Done bool `json:"done"`
 }
 
-// seedDemo creates the demo's owner and mailbox once. It refuses a database with people that it did not create.
+// seedDemo creates the demo's owner, mailbox and examples once, on one replica. It refuses a database with people that it did not create.
 func (a *App) seedDemo(ctx context.Context) error {
-	var state demoState
-	begun, err := database.Setting(ctx, a.DB.Pool, demoSetting, &state)
-	if err != nil || state.Done {
-		return err
-	}
-	if !begun {
-		if n, err := a.Identity.CountPersons(ctx); err != nil {
-			return err
-		} else if n > 0 {
-			return errors.New("--demo is for an empty database, and this one has people in it: start without --demo")
-		}
-		if err := database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, state); err != nil {
+	return a.DB.InTx(ctx, func(tx database.Tx) error {
+		if err := database.LockSetting(ctx, tx, demoSetting); err != nil {
 			return err
 		}
-	}
-	if err := a.seedOwner(ctx); err != nil {
-		return err
-	}
-	return database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, demoState{Done: true})
+		var state demoState
+		begun, err := database.Setting(ctx, a.DB.Pool, demoSetting, &state)
+		if err != nil || state.Done {
+			return err
+		}
+		if !begun {
+			if n, err := a.Identity.CountPersons(ctx); err != nil {
+				return err
+			} else if n > 0 {
+				return errors.New("--demo is for an empty database, and this one has people in it: start without --demo")
+			}
+			if err := database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, state); err != nil {
+				return err
+			}
+		}
+		if err := a.seedOwner(ctx); err != nil {
+			return err
+		}
+		if err := a.seedExamples(ctx); err != nil {
+			return err
+		}
+		return database.PutSetting(ctx, a.DB.Pool, a.now(), demoSetting, demoState{Done: true})
+	})
 }
 
 func (a *App) seedOwner(ctx context.Context) error {
@@ -82,33 +90,17 @@ func (a *App) seedOwner(ctx context.Context) error {
 	return err
 }
 
-func (a *App) demoFile() string { return filepath.Join(a.config.DataDir, "demo.txt") }
-
 // demoPassword returns the password of an interrupted seeding, or a new one, which it writes to the file first.
 func (a *App) demoPassword() (string, error) {
-	if password := a.writtenPassword(); password != "" {
-		return password, nil
-	}
-	password := rand.Text()
-	text := fmt.Sprintf("mailbox: %s\nemail: %s\npassword: %s\n", a.page("/m/"+demoLink), demoEmail, password)
-	if err := os.MkdirAll(a.config.DataDir, 0o711); err != nil {
-		return "", err
-	}
-	return password, os.WriteFile(a.demoFile(), []byte(text), 0o600)
-}
-
-// writtenPassword returns the password in the demo's file, "" without one.
-func (a *App) writtenPassword() string {
-	raw, err := os.ReadFile(a.demoFile())
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(raw)) {
-		if password, ok := strings.CutPrefix(strings.TrimSpace(line), "password: "); ok {
-			return password
+	f := a.demoFile()
+	password := cmp.Or(f.value("password"), rand.Text())
+	values := []demoValue{{"mailbox", a.page("/m/" + demoLink)}, {"email", demoEmail}, {"password", password}}
+	for _, kept := range []string{demoToken, demoSecret} { // of an interrupted seeding
+		if value := f.value(kept); value != "" {
+			values = append(values, demoValue{kept, value})
 		}
 	}
-	return ""
+	return password, f.write(values...)
 }
 
 // page returns the URL of a page on the public host.
@@ -125,7 +117,13 @@ func (a *App) greet(ctx context.Context) {
 	var demo demoState
 	if found, err := database.Setting(ctx, a.DB.Pool, demoSetting, &demo); err == nil && found {
 		say("  demo mailbox   %s", a.page("/m/"+demoLink))
-		say("  owner          %s, password %s (%s)", demoEmail, a.writtenPassword(), a.demoFile())
+		f := a.demoFile()
+		say("  owner          %s, password %s (%s)", demoEmail, f.value("password"), f.name())
+		say("  API token      %s", cmp.Or(f.value(demoToken), "none: this demo was begun by an older version"))
+		say("  webhooks       %s", a.page(inspectorPath))
+	}
+	if due, err := nextReset(a.config); err == nil && a.options.DemoReset > 0 {
+		say("  reset          all is deleted at %s, then once in %s", due.Format(time.RFC3339), a.options.DemoReset)
 	}
 	say("  sign in        %s", a.page("/login"))
 	if a.config.SMTPURL == "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/consign-dev/consign/internal/app"
@@ -17,21 +18,9 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	first := testkit.New(t, testkit.Demo())
-	credentials, err := os.ReadFile(filepath.Join(first.DataDir, "demo.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	value, credentials := demoValues(t, first)
 	if info, err := os.Stat(filepath.Join(first.DataDir, "demo.txt")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("demo.txt: %v, %v", info, err)
-	}
-	value := func(name string) string {
-		for line := range strings.Lines(string(credentials)) {
-			if v, ok := strings.CutPrefix(line, name+": "); ok {
-				return strings.TrimSpace(v)
-			}
-		}
-		t.Fatalf("demo.txt has no %s:\n%s", name, credentials)
-		return ""
 	}
 	login := map[string]any{"email": value("email"), "type": "bcrypt", "key": value("password")}
 	first.Stranger().Post(first.Identity+"/auth/login", login).Want(200)
@@ -48,6 +37,42 @@ func TestDemo(t *testing.T) {
 	again.Stranger().Get(again.Transfer + "/public/mailbox/demo").Want(200)
 	if after, err := os.ReadFile(filepath.Join(first.DataDir, "demo.txt")); err != nil || !bytes.Equal(after, credentials) {
 		t.Errorf("demo.txt changed: %v", err)
+	}
+}
+
+// demoValues returns the values in demo.txt by their names, and the file.
+func demoValues(t *testing.T, s *testkit.Server) (value func(name string) string, file []byte) {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(s.DataDir, "demo.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(name string) string {
+		for line := range strings.Lines(string(file)) {
+			if v, ok := strings.CutPrefix(line, name+": "); ok {
+				return strings.TrimSpace(v)
+			}
+		}
+		t.Fatalf("demo.txt has no %s:\n%s", name, file)
+		return ""
+	}, file
+}
+
+// TestDemoReplicas: two replicas that start together seed one demo.
+func TestDemoReplicas(t *testing.T) {
+	t.Parallel()
+	first := testkit.New(t)
+	replicas := make([]*testkit.Server, 2)
+	var both sync.WaitGroup
+	for i := range replicas {
+		both.Go(func() { replicas[i] = testkit.New(t, testkit.Beside(first), testkit.Demo()) })
+	}
+	both.Wait()
+	value, _ := demoValues(t, first)
+	var inbox struct{ Transfers []any }
+	replicas[1].Stranger().As(value("token")).Get(replicas[1].Transfer + "/transfers?location=received").Want(200).JSON(&inbox)
+	if len(inbox.Transfers) != 3 {
+		t.Errorf("the inbox has %d transfers, want 3", len(inbox.Transfers))
 	}
 }
 

@@ -264,8 +264,13 @@ func (a *App) buildIdentity(sealer *seal.Sealer, catalog *i18n.Catalog, store *i
 	})
 	a.Transfer.GuardBy(identityservice.Elsewhere{Service: a.Identity})
 	guard := outbound.NewGuard(c.WebhookAllow, c.PublicURL.Hostname(), a.options.Resolver)
+	sender := outbound.NewSender(guard, a.options.Version, a.now)
+	if a.options.Demo {
+		a.inspector = &inspector{secret: func() string { return a.demoFile().value(demoSecret) }, now: a.now}
+		sender.Inside(a.page(inspectorPath), a.inspector)
+	}
 	a.Webhooks = webhookservice.New(webhookservice.Options{
-		Store: webhooks, Accounts: a.Identity, Transfers: a.Transfer, Guard: guard, Sender: outbound.NewSender(guard, a.options.Version, a.now),
+		Store: webhooks, Accounts: a.Identity, Transfers: a.Transfer, Guard: guard, Sender: sender,
 		Copier: target.New(guard, a.options.Version), Mailer: a.Mail, Jobs: a.Jobs, Sealer: sealer, Hosts: a.hosts, Now: a.now, Log: a.log,
 	})
 	return nil
@@ -330,6 +335,9 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 	webhookAPI := webhookhandler.New(a.Webhooks, httpapi.NewBuckets(limiter), a.hosts, c.IdentityBasePath)
 	a.API.Mount(c.IdentityBasePath, httpapi.Identity, append(identityAPI.Routes(), webhookAPI.Routes()...))
 	a.API.Mount("", httpapi.Identity, identityAPI.RootRoutes())
+	if a.options.Demo {
+		a.API.Mount("", httpapi.Identity, a.inspectorRoutes())
+	}
 	requestAPI := requesthandler.New(a.Requests, a.hosts, httpapi.NewBuckets(limiter), catalog, c.TransferBasePath)
 	a.API.Mount(c.TransferBasePath, httpapi.Transfer, append(transferAPI.Routes(), requestAPI.Routes()...))
 	a.mountConsole(limiter, identityAPI.OperatorRoutes(), transferAPI.OperatorRoutes(),
@@ -348,6 +356,7 @@ func (a *App) mount(sealer *seal.Sealer, catalog *i18n.Catalog, limiter *ratelim
 		ProductName:     c.ProductName, ProviderName: c.ProviderName, ProviderURL: c.ProviderURL, SupportContact: c.SupportContact,
 		SecurityContact: c.SecurityContact, AccentColor: c.AccentColor,
 		IdentityBasePath: c.IdentityBasePath, TransferBasePath: c.TransferBasePath, Catalog: catalog, Now: a.now, Log: a.log,
+		Demo: a.options.Demo,
 		Announced: func() (from, until time.Time) {
 			if m := a.Maintenance(); m.On && !m.Begun(a.now()) {
 				return m.From, m.Until

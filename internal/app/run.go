@@ -57,6 +57,12 @@ func (a *App) Run(ctx context.Context) (err error) {
 		running.Go(func() error { return a.watch(background) })
 		err = a.synchronize(ctx)
 	}
+	if err == nil && a.options.DemoReset > 0 {
+		var end func()
+		if ctx, end, err = a.untilReset(ctx); err == nil {
+			defer end()
+		}
+	}
 	if err != nil {
 		stopBackground()
 		return errors.Join(err, running.Wait())

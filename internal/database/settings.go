@@ -37,3 +37,9 @@ func PutSetting(ctx context.Context, q Querier, now time.Time, name string, valu
 		SELECT pg_notify($4, name) FROM stored`, name, raw, now, SettingsChannel)
 	return err
 }
+
+// LockSetting takes the advisory lock of a setting until the transaction ends, so that replicas do what it records one after the other.
+func LockSetting(ctx context.Context, tx Tx, name string) error {
+	_, err := Exec(ctx, tx, "lock setting "+name, `SELECT pg_advisory_xact_lock(hashtextextended('setting ' || $1, 0))`, name)
+	return err
+}

@@ -25,6 +25,7 @@ type Guard struct {
 	hosts    []string       // allowed by the operator, in lower case
 	networks []netip.Prefix // allowed by the operator
 	public   string         // the host of this installation
+	inside   string         // the address of Sender.Inside; empty: none
 	resolver *net.Resolver
 	special  *ssrf.Guardian
 }
@@ -62,6 +63,8 @@ func (g *Guard) Check(text string) (*url.URL, error) {
 	ip, err := netip.ParseAddr(host)
 	literal := err == nil
 	switch allowed := slices.Contains(g.hosts, host) || literal && g.inNetworks(ip); {
+	case g.inside != "" && text == g.inside:
+		return u, nil
 	case u.User != nil:
 		return nil, errors.New("must not contain a user name or password")
 	case u.Fragment != "":

@@ -128,6 +128,13 @@ var publicEntries = []entry{
 		}},
 }
 
+// demoEntries are the pages that exist only in a demo.
+var demoEntries = []entry{
+	{pattern: "/demo/webhooks", script: "demowebhooks", styles: []string{"lists.css"},
+		title: func(p i18n.Printer) string { return p.T("Webhook inspector") },
+		lead:  func(p i18n.Printer) string { return p.T("The last messages that webhooks sent to this page.") }},
+}
+
 // requestsPage returns the page of the requests of a person, or of one.
 func requestsPage(pattern string) entry {
 	return entry{pattern: pattern, script: "requests", styles: []string{"requests.css"},

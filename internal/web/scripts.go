@@ -68,7 +68,7 @@ func readScripts(a assets) (map[string]script, error) {
 		return nil, err
 	}
 	scripts := map[string]script{}
-	for _, e := range append(slices.Clone(entries), missing, entry{script: referenceScript}) {
+	for _, e := range slices.Concat(entries, demoEntries, []entry{missing, {script: referenceScript}}) {
 		if _, ok := scripts[e.script]; ok {
 			continue
 		}

@@ -70,6 +70,7 @@ type Options struct {
 	IdentityBasePath string // like /id/v3
 	TransferBasePath string // like /transfer/v2
 	Catalog          *i18n.Catalog
+	Demo             bool                           // also the pages of a demo
 	Announced        func() (from, until time.Time) // of a maintenance to come; zero: none, or an end that is not known
 	Now              func() time.Time               // the clock that token expiry is compared with
 	Log              *slog.Logger
@@ -94,6 +95,11 @@ func New(o Options) (*Pages, error) {
 	p.scripts = sync.OnceValues(func() (map[string]script, error) { return readScripts(p.assets) })
 	for _, e := range entries {
 		p.handle(e.pattern, p.page(e))
+	}
+	if o.Demo {
+		for _, e := range demoEntries {
+			p.handle(e.pattern, p.page(e))
+		}
 	}
 	p.handleFiles()
 	p.handleDocuments()
