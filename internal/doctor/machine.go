@@ -179,7 +179,8 @@ func (r *run) memory(context.Context) []Finding {
 		return nil
 	}
 	if float64(used) > probe.MemoryHigh*float64(limit) {
-		return found("memory.low", Warning, "Give the container or unit more memory, or lower CONSIGN_UPLOADS. The kernel ends a server at its limit.",
+		return found("memory.low", Warning,
+			"Give the container or unit more memory, or lower CONSIGN_UPLOADS. The kernel ends a server at its limit.",
 			"The server uses %s of the %s of memory that it may have.", size(used), size(limit))
 	}
 	return fine("memory", "The server uses %s of the %s of memory that it may have.", size(used), size(limit))

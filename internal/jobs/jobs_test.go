@@ -227,8 +227,8 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// TestStopWhileTheDatabaseIsFrozen: a stop is orderly when jobs have ended and the database does not take their results. It is an error when
-// a job goes on after its context ended.
+// TestStopWhileTheDatabaseIsFrozen: a stop is orderly when jobs have ended and the database does not take their results. It is an error
+// when a job goes on after its context ended.
 func TestStopWhileTheDatabaseIsFrozen(t *testing.T) {
 	t.Parallel()
 	for name, obeys := range map[string]bool{"jobs ended": true, "a job runs on": false} {
