@@ -21,10 +21,11 @@ import (
 	"github.com/consign-dev/consign/internal/config"
 )
 
-// version is set by the linker.
+// version is set by the linker, except by go install.
 var version = "dev"
 
 func main() {
+	version = cli.Version(version)
 	ctx, stop := cli.Signals() // the first signal starts a graceful shutdown, a second one kills the process
 	err := run(ctx, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, an SBOM, signed checksums, and the log of the
-# release key, grown by the checksums and by a manifest of the pages. The same commit gives the same bytes on any path and date. Settings:
+# Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, the Helm chart, the npm package of the client, the
+# Go module as a directory for GOPROXY, an SBOM, signed checksums, and the log of the release key, grown by the checksums and by a manifest
+# of the pages. The same commit gives the same bytes on any path and date. Settings:
 #   RELEASE_KEY   file with the minisign secret key (make release-key); without it, a key of this run only signs (dist/throwaway.pub)
 #   PLATFORMS     default: linux/amd64 linux/arm64 darwin/arm64
-# Needs a committed tree, and buildah for the images.
+# Needs a committed tree, buildah for the images, and npm.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 fail() { printf 'make release: %s\n' "$*" >&2; exit 1; }
@@ -11,6 +12,7 @@ tool() { GOFLAGS='' go tool -modfile=scripts/release/tools.mod "$@"; }
 
 [ -z "$(git status --porcelain)" ] || fail "the tree has changes: commit them first"
 command -v buildah >/dev/null || fail "buildah is missing: install it (apt-get install buildah)"
+command -v npm >/dev/null || fail "npm is missing: install it (apt-get install npm)"
 PLATFORMS=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}
 export CGO_ENABLED=0 GOFLAGS='' LC_ALL=C TZ=UTC
 umask 022
@@ -80,6 +82,13 @@ manual() { # the manual page of the server
   printf '.fi\n.SH FILES\n.I /etc/consign/consign.env\n.br\n.I /var/lib/consign\n'
 }
 
+# archive makes a reproducible tar of a directory below $stage.
+archive() { # archive DIR FILE [tar arguments]
+  local dir=$1 file=$2
+  shift 2
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$stage/$dir" "$@" -cf - . | if [[ $file == *.tgz ]]; then gzip -9n; else cat; fi >"dist/$file"
+}
+
 # image makes an archive of the image that Dockerfile describes. The stage "build" of Dockerfile is replaced by a directory with
 # the binary of this release, so that the image has the same binary as the packages.
 image() { # image ARCH
@@ -94,7 +103,7 @@ image() { # image ARCH
   "${engine[@]}" push --format oci "consign:$VERSION" "oci:$stage/$1/image:consign:$VERSION" >"$stage/image.log" 2>&1 ||
     { cat "$stage/image.log" >&2; fail "the image was not written"; }
   # An archive that buildah writes has the time of its making.
-  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$stage/$1/image" -cf "dist/consign-$VERSION-linux-$1.oci.tar" .
+  archive "$1/image" "consign-$VERSION-linux-$1.oci.tar"
 }
 
 for platform in $PLATFORMS; do
@@ -107,7 +116,24 @@ for platform in $PLATFORMS; do
   if [ "$os" = linux ]; then image "$arch"; fi
 done
 
-sbom_of=$(find dist -name "consign-$VERSION-*" ! -name '*.tar' | sort | tail -1)
+echo "packing the Helm chart, the client for TypeScript and the Go module"
+mkdir -p "$stage/chart" "$stage/npm/clients" "$stage/proxy"
+cp -R deploy/kubernetes "$stage/chart/consign"
+sed -i -E "s/^((app)?[vV]ersion): .*/\1: $VERSION/" "$stage/chart/consign/Chart.yaml"
+archive chart "consign-chart-$VERSION.tgz" --transform 's,^\./,,'
+
+git archive HEAD api clients/typescript LICENSE | tar -xC "$stage/npm"
+cp LICENSE "$stage/npm/clients/typescript"
+(
+  cd "$stage/npm/clients/typescript"
+  { npm pkg set "version=$VERSION" && npm ci --no-audit --no-fund && npm run build && npm pack --pack-destination "$stage/npm"; } >"$stage/npm.log" 2>&1
+) || { tail -n 20 "$stage/npm.log" >&2; fail "the npm package was not made"; }
+cp "$stage/npm/consign-client-$VERSION.tgz" dist
+
+go run ./scripts/release/proxy -version "v$VERSION" -time "$MTIME" "$stage/proxy"
+archive proxy "consign-$VERSION.goproxy.tar"
+
+sbom_of=$(find dist -name "consign-$VERSION-*" ! -name '*.tar' ! -name '*.tgz' | sort | tail -1)
 tool cyclonedx-gomod bin -json -noserial -notimestamp -std -output-version 1.6 -version "$VERSION" "$sbom_of" 2>"$stage/sbom.log" |
   go run ./scripts/release/sbom >"dist/consign-$VERSION.cdx.json" || { cat "$stage/sbom.log" >&2; fail "the SBOM was not made"; }
 # The release notes are the text below the first heading of CHANGELOG.md.
