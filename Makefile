@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 0
 export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin
+.PHONY: help run blackout dist-check demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin
 .PHONY: release release-key clean test-interoperability
 
 help: ## list the targets
@@ -52,6 +52,8 @@ test-all: test lint ## everything: test, lint and each test-NAME below
 	@test/demo.sh
 
 blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
+
+dist-check: test-dist ## install a release by name without a network, and run the documents' examples (root)
 
 test-%: postgres build ## one of: race crash memory cluster web s3 redis oidc restore proxies … (rows below, scripts in test/)
 	@[ -x test/$*.sh ] || { echo "there is no test/$*.sh and no row test-$* in the Makefile" >&2; exit 1; }
