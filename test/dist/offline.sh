@@ -14,9 +14,10 @@ version=${version#consign-}
 
 step "go install github.com/consign-dev/consign/cmd/…@v$version"
 mkdir proxy bin
+others=$GOMODCACHE/cache/download
 tar -xf "$dist/consign-$version.goproxy.tar" -C proxy
 for command in consign consign-client; do
-  GOBIN=$work/bin GOMODCACHE="$work/modules" GOPROXY="file://$work/proxy,file://$GOMODCACHE/cache/download" GOSUMDB=off GOTOOLCHAIN=local GOFLAGS='-trimpath -modcacherw' \
+  GOBIN=$work/bin GOMODCACHE="$work/modules" GOPROXY="file://$work/proxy,file://$others" GOSUMDB=off GOTOOLCHAIN=local GOFLAGS='-trimpath -modcacherw' \
     CGO_ENABLED=0 go install "github.com/consign-dev/consign/cmd/$command@v$version" || fail "go install $command"
 done
 [ "$(bin/consign version)" = "consign $version" ] || fail "the installed binary is $(bin/consign version)"
