@@ -62,6 +62,8 @@ done) &
 sending=$!
 at_exit end $sending
 watch() { machine owner env CONSIGN_SERVER="$server" CONSIGN_TOKEN="$token" "$consign" receive "$@" "$work/in"; }
+watch -q >/dev/null # the examples of the demo are no part of the test
+rm -r "$work/in"
 take() { # moves received files on, as an intake does; a file that comes twice is an error
   local file
   find "$work/in" -type f -not -name '.*' -not -name transfer.json -print0 2>/dev/null | while IFS= read -r -d '' file; do

@@ -1,5 +1,5 @@
-// What a replica looks at without a request: its storage, Redis, the version of the database, the certificate at the public URL. Probes, metrics
-// and the console report it.
+// What a replica looks at without a request: its storage, Redis, the version of the database, the certificate at the public URL. Probes,
+// metrics and the console report it.
 
 package app
 

@@ -3,7 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { access, api, base, equal, finish, page, person, pictures, settle, signedIn, test, visitor } from "./kit.mjs";
-import { judge } from "./looks.mjs";
+import { looked } from "./looks.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -17,20 +17,6 @@ async function deliver(where, files, { token, reservation = {}, ...details } = {
   }
   await api("PATCH", at, { ...pass, json: details });
   return (await api("POST", `${at}/confirm`, pass)).body;
-}
-
-/** Checks a state of a page in three looks, and keeps pictures of it. */
-async function looked(p, name) {
-  for (const [look, size, colorScheme] of [["light", { width: 1280, height: 860 }, "light"], ["dark", { width: 1280, height: 860 }, "dark"],
-    ["360", { width: 360, height: 740 }, "light"]]) {
-    await p.setViewportSize(size);
-    await p.emulateMedia({ colorScheme });
-    await p.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished))); // colours change in steps
-    await judge(p, `${name} ${look}`);
-    await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: true });
-  }
-  await p.setViewportSize({ width: 1280, height: 860 });
-  await p.emulateMedia({ colorScheme: "light" });
 }
 
 /** The boss of an organization with a mailbox. */

@@ -56,6 +56,21 @@ export async function judge(p, what) {
   if (wide > 0) throw new Error(`${what}: ${wide} pixels wider than the window`);
 }
 
+/** Judges a state of a page in light, in dark and in a narrow window, and keeps pictures of it. */
+export async function looked(p, name, narrow = 360) {
+  const wide = { width: 1280, height: 860 };
+  for (const [look, size, colorScheme] of [["light", wide, "light"], ["dark", wide, "dark"],
+    [String(narrow), { width: narrow, height: 740 }, "light"]]) {
+    await p.setViewportSize(size);
+    await p.emulateMedia({ colorScheme });
+    await p.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished))); // colours change in steps
+    await judge(p, `${name} ${look}`);
+    await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: true });
+  }
+  await p.setViewportSize(wide);
+  await p.emulateMedia({ colorScheme: "light" });
+}
+
 /** Pictures of the window only, not of the whole page. */
 const inWindow = ["api", "dialog", "crop", "inbox-menu", "second-factor-setup"];
 

@@ -2,10 +2,37 @@
 
 import { createServer } from "node:http";
 
-import { equal, page, person, signedIn, test } from "./kit.mjs";
-import { judge } from "./looks.mjs";
+import { access, api, demo, equal, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { judge, looked } from "./looks.mjs";
 
 export async function webhookTests() {
+  await test("webhooks: the demo shows a message and that its signature is valid, to its owner only", async () => {
+    const p = await page(await signedIn(demo), "/demo/webhooks");
+    const open = await api("POST", "/transfer/v2/public/mailbox/demo", { expect: 201,
+      json: { subject: "For the inspector", anonSender: "Sam", anonEmail: "sam@example.com" } });
+    const at = `/transfer/v2/reservations/${open.body.uid}`, pass = { token: open.token };
+    await api("POST", `${at}/objects`, { ...pass, json: { clientId: "a", name: "a.txt", intendedSize: 1 } });
+    await api("PUT", `${at}/objects/a/content`, { ...pass, bytes: "a", type: "application/octet-stream" });
+    const { body: { uid } } = await api("POST", `${at}/confirm`, pass);
+    const card = p.locator("main li.card", { hasText: "TRANSFER_RECEIVED" }).filter({ hasText: uid });
+    for (let tries = 0; tries < 100 && !(await card.isVisible()); tries++) {
+      await p.getByRole("button", { name: "Refresh" }).click();
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    await card.getByText("the signature is valid").waitFor();
+    await card.getByText("webhook-signature", { exact: true }).waitFor();
+    await looked(p, "demo-webhooks", 320);
+
+    const other = await person("Winston");
+    await api("GET", "/demo/webhooks/messages", { token: await access(other), expect: 403 });
+    const q = await page(await signedIn(other), "/demo/webhooks");
+    await q.locator(".notice.bad").waitFor();
+    equal(await q.locator("main li.card").count(), 0, "messages that another person sees");
+    await judge(q, "the inspector of another person");
+    const stranger = await page(await visitor(), "/demo/webhooks");
+    await stranger.waitForURL("**/login**");
+  });
+
   await test("webhooks: make, test, pause and delete one", async () => {
     const got = [];
     const receiver = createServer((request, response) => {
