@@ -92,7 +92,7 @@ func TestDeviations(t *testing.T) {
 func textFiles(t *testing.T) []string {
 	t.Helper()
 	extensions := []string{".go", ".md", ".yaml", ".yml", ".js", ".mjs", ".css", ".sh", ".py", ".sql", ".conf", ".po", ""}
-	skipped := []string{".git", ".tools", "var", "bin", "dist", "node_modules", "vendor", "docs/develop/specification", "docs/screenshots"}
+	skipped := []string{".git", ".tools", "var", "bin", "dist", "node_modules", "thirdparty", "docs/develop/specification", "docs/screenshots"}
 	var files []string
 	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {

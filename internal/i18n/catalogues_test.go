@@ -110,7 +110,7 @@ func placeholders(format string) map[int]string {
 }
 
 // usedSentences returns the sentences in the source: calls of T, F, N and C with literal arguments in Go code, T in
-// templates, and T, F and N in scripts outside of directories named vendor.
+// templates, and T, F and N in scripts outside of directories named thirdparty.
 func usedSentences(t *testing.T) map[sentence]string {
 	t.Helper()
 	used := map[sentence]string{}
@@ -120,7 +120,7 @@ func usedSentences(t *testing.T) map[sentence]string {
 		}
 		if d.IsDir() {
 			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "node_modules" || name == "var" || name == "testdata" ||
-				name == "vendor") {
+				name == "thirdparty") {
 				return filepath.SkipDir
 			}
 			return nil

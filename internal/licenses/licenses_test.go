@@ -130,12 +130,12 @@ func filesOf(t *testing.T, dir string) []string {
 	return files
 }
 
-var scriptRow = regexp.MustCompile("(?m)^\\| `vendor/([^`]+)`[^|]*\\| ([^:(|]+[^ :(|])[:( ][^|]*\\| ([^| ]+) \\|")
+var scriptRow = regexp.MustCompile("(?m)^\\| `thirdparty/([^`]+)`[^|]*\\| ([^:(|]+[^ :(|])[:( ][^|]*\\| ([^| ]+) \\|")
 
 // vendored returns the scripts of the table in CONTRIBUTING.md, the fonts and the list of common passwords.
 func vendored(t *testing.T) []component {
 	t.Helper()
-	const assets = "../web/assets/vendor/"
+	const assets = "../web/assets/thirdparty/"
 	contributing, err := os.ReadFile("../../CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func vendored(t *testing.T) []component {
 		t.Fatal(err)
 	}
 	if len(all) != len(files)+len(folders) {
-		t.Errorf("CONTRIBUTING.md has %d vendored components, internal/web/assets/vendor has %d licences", len(all), len(files)+len(folders))
+		t.Errorf("CONTRIBUTING.md has %d vendored components, internal/web/assets/thirdparty has %d licences", len(all), len(files)+len(folders))
 	}
 	const fonts = "../pdf/fonts/LICENSE-"
 	return append(all,

@@ -64,7 +64,7 @@ func (a assets) content(name string) []byte {
 	switch {
 	case path.Ext(name) == ".css":
 		return styleComments.ReplaceAll(content, nil)
-	case path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/"):
+	case path.Ext(name) == ".js" && !strings.HasPrefix(name, "thirdparty/"):
 		return inlineTypes.ReplaceAll(commentLines.ReplaceAll(content, nil), nil)
 	}
 	return content

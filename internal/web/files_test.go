@@ -23,7 +23,7 @@ import (
 	"github.com/consign-dev/consign/internal/web"
 )
 
-// ownScripts returns the names of all scripts but those in assets/vendor.
+// ownScripts returns the names of all scripts but those in assets/thirdparty.
 func ownScripts(t *testing.T) []string {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS("assets"), "*.js")
@@ -41,7 +41,7 @@ func ownScripts(t *testing.T) []string {
 	return slices.Concat(names, upload, console)
 }
 
-// The scripts never make markup or code from strings. For those in vendor only the policy guarantees it.
+// The scripts never make markup or code from strings. For those in thirdparty only the policy guarantees it.
 func TestScriptsKeepToThePolicy(t *testing.T) {
 	t.Parallel()
 	for _, name := range ownScripts(t) {
@@ -184,7 +184,7 @@ func TestFilesAreKept(t *testing.T) {
 	for path, want := range map[string][2]string{
 		prefix + "style.css":        {"text/css; charset=utf-8", "public, max-age=31536000, immutable"},
 		prefix + "mailboxpage.js":   {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
-		prefix + "vendor/preact.js": {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
+		prefix + "thirdparty/preact.js": {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
 		prefix + "icon.svg":         {"image/svg+xml", "public, max-age=31536000, immutable"},
 		"/api/identity-v3.yaml":     {"application/yaml", "no-cache"},
 		"/api/identity-v3.json":     {"application/json", "no-cache"},

@@ -54,7 +54,7 @@ func (v view) head() g.Node {
 		h.StyleEl(g.Raw(v.Style)),
 		g.If(!v.Waits, v.stylesheet()),
 		g.If(v.Latin, h.Link(h.Rel("preload"), g.Attr("fetchpriority", "low"), h.As("font"), h.Type("font/woff2"), h.CrossOrigin("anonymous"),
-			h.Href(v.Assets+"vendor/figtree.woff2"))),
+			h.Href(v.Assets+"thirdparty/figtree.woff2"))),
 		h.Link(h.Rel("icon"), h.Href(v.Assets+"icon.svg")),
 		h.Script(h.Type("importmap"), g.Raw(v.Hashes)),
 		g.Map(v.Modules, func(name string) g.Node { return h.Link(h.Rel("modulepreload"), h.Href(v.Assets+name), v.hash(name)) }),

@@ -30,7 +30,7 @@ type module struct {
 	sentences []string // msgids
 }
 
-// readModules reads all embedded modules, including assets/vendor.
+// readModules reads all embedded modules, including assets/thirdparty.
 func readModules(a assets) (map[string]module, error) {
 	imported := regexp.MustCompile(`(?m)\bfrom ?"(\.\.?/[^"]+)"|^import "(\.\.?/[^"]+)"`)
 	later := regexp.MustCompile(`\bimport\("(\./[^"]+)"\)`)

@@ -37,7 +37,7 @@ go_mutants() { # go_mutants PACKAGE LEAST [ARGUMENT of go test]
 js_mutants() { # js_mutants LEAST: Stryker copies all of its directory, so that has only what the test reads
   test/lib.sh npm_ci "$PWD/scripts/mutate"
   mkdir -p "$work/js"
-  cp -r internal/web/assets/proof.js internal/web/assets/vendor internal/transfer/testdata/receipt test/proof.mjs "$work/js"
+  cp -r internal/web/assets/proof.js internal/web/assets/thirdparty internal/transfer/testdata/receipt test/proof.mjs "$work/js"
   echo '{"type": "module"}' >"$work/js/package.json"
   cat >"$work/js/stryker.config.json" <<JSON
 {"testRunner": "command", "commandRunner": {"command": "node --no-warnings proof.mjs ./proof.js receipt"}, "mutate": ["proof.js"],

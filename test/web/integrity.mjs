@@ -26,7 +26,7 @@ const same = (text) => text, oneByte = (text) => text.replace(" ", "\t"); // mea
 
 export async function integrityTests() {
   await test("integrity: one changed byte of a script is refused", async () => {
-    for (const script of ["login.js", "ui.js", "vendor/preact.js"]) { // the page's own, an imported one, one that others import
+    for (const script of ["login.js", "ui.js", "thirdparty/preact.js"]) { // the page's own, an imported one, one that others import
       equal(await withChanged("/login", script, same), { shown: true, refused: false }, `/login with ${script}`);
       equal(await withChanged("/login", script, oneByte), { shown: false, refused: true }, `/login with another byte in ${script}`);
     }

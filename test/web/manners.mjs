@@ -216,8 +216,8 @@ export async function mannersTests() {
   await test("the vendored libraries are listed with version and licence", async () => {
     const root = path.resolve(import.meta.dirname, "../..");
     const listed = fs.readFileSync(path.join(root, "CONTRIBUTING.md"), "utf8");
-    for (const name of fs.readdirSync(path.join(root, "internal/web/assets/vendor"))) {
-      if (/\.(?:js|woff2)$/.test(name) && !listed.includes(`vendor/${name}`)) throw new Error(`${name} is not in CONTRIBUTING.md`);
+    for (const name of fs.readdirSync(path.join(root, "internal/web/assets/thirdparty"))) {
+      if (/\.(?:js|woff2)$/.test(name) && !listed.includes(`thirdparty/${name}`)) throw new Error(`${name} is not in CONTRIBUTING.md`);
     }
   });
 }

@@ -1,9 +1,9 @@
 // A worker that draws a page of a PDF: it gets {data, size, page}, and answers {bitmap, width, height, pages} or {failed: true}. Both
 // halves of pdf.js run in it, so that a hostile file cannot freeze the page, which ends the worker.
 
-import { getDocument } from "./vendor/pdf.js";
+import { getDocument } from "./thirdparty/pdf.js";
 // in this scope it is found by pdf.js, which then starts no worker of its own. It also tells the page that it is ready
-import "./vendor/pdf.worker.js";
+import "./thirdparty/pdf.worker.js";
 
 /** The pixels of a mask that the next picture is clipped with, as opacity. @type {((r: number, g: number, b: number) => number) | null} */
 let luminosity = null;

@@ -1,6 +1,6 @@
 // Verifies receipts (docs/use/receipts.md) without the server. It shares no code with the server and needs no page: it also runs in node.
 
-import { sha256 } from "./vendor/noble/sha2.js";
+import { sha256 } from "./thirdparty/noble/sha2.js";
 
 /** The receipt is refused; the message is for developers. */
 export class Refused extends Error {}

@@ -1,7 +1,7 @@
 // The frame of every page: the organization's theme, the navigation and the choice of language.
 
 import { Icon, html, useEffect, useRef, useState } from "./ui.js";
-import { render } from "./vendor/preact.js";
+import { render } from "./thirdparty/preact.js";
 import { T, when } from "./i18n.js";
 import { call, endSession, identity } from "./api.js";
 import { claims, onSession, person } from "./session.js";

@@ -1,8 +1,8 @@
-// The components that all pages share, on Preact with htm (vendor/).
+// The components that all pages share, on Preact with htm (thirdparty/).
 
-import { createContext, createElement, render, Fragment } from "./vendor/preact.js";
-import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./vendor/hooks.js";
-import htm from "./vendor/htm.js";
+import { createContext, createElement, render, Fragment } from "./thirdparty/preact.js";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "./thirdparty/hooks.js";
+import htm from "./thirdparty/htm.js";
 import { paths } from "./icons.js";
 import { T } from "./i18n.js";
 import { refusals } from "./errors.js";
