@@ -182,12 +182,12 @@ func TestFilesAreKept(t *testing.T) {
 	p := pages(t)
 	prefix := regexp.MustCompile(`/assets/[0-9a-f]+/`).FindString(ask(t, p, "GET", "/").body)
 	for path, want := range map[string][2]string{
-		prefix + "style.css":        {"text/css; charset=utf-8", "public, max-age=31536000, immutable"},
-		prefix + "mailboxpage.js":   {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
+		prefix + "style.css":            {"text/css; charset=utf-8", "public, max-age=31536000, immutable"},
+		prefix + "mailboxpage.js":       {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
 		prefix + "thirdparty/preact.js": {"text/javascript; charset=utf-8", "public, max-age=31536000, immutable"},
-		prefix + "icon.svg":         {"image/svg+xml", "public, max-age=31536000, immutable"},
-		"/api/identity-v3.yaml":     {"application/yaml", "no-cache"},
-		"/api/identity-v3.json":     {"application/json", "no-cache"},
+		prefix + "icon.svg":             {"image/svg+xml", "public, max-age=31536000, immutable"},
+		"/api/identity-v3.yaml":         {"application/yaml", "no-cache"},
+		"/api/identity-v3.json":         {"application/json", "no-cache"},
 	} {
 		for _, encoding := range []string{"", "gzip", "br, gzip;q=0.5"} {
 			first := ask(t, p, "GET", path, "Accept-Encoding", encoding)

@@ -61,7 +61,7 @@ curl -sSI "$server/readyz" >answer || { tail -n 5 caddy.log >&2; fail "Caddy doe
 grep -q '^HTTP/2 200' answer && grep -q '^content-type: ' answer || fail "no HTTP/2 with lower-case headers: $(cat answer)"
 password=$(sed -n 's/^password: *//p' var/demo.txt)
 id_token=$(call POST "$identity/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"owner@example.com\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
-scopes='"transfers:read","transfers:send","requests:manage","webhooks:manage"'
+scopes='"transfers:read","transfers:send","requests:manage","webhooks"'
 api=$(call POST "$identity/tokens" -H "Authorization: Bearer $id_token" -H 'Content-Type: application/json' -d "{\"name\":\"examples\",\"scopes\":[$scopes]}" | member token)
 for name in ann anna; do
   CONSIGN_DATA_DIR=$work/var CONSIGN_PUBLIC_URL=$server consign mailbox create owner@example.com $name >/dev/null
