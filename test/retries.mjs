@@ -31,4 +31,8 @@ for (const c of pauses) {
     }
   }
 }
+for (let part = 67_108_863; part > pages.minPart; part = pages.halved(part)) {
+  const next = pages.halved(part);
+  assert(Number.isInteger(next) && next >= pages.minPart, `after a part of ${part} bytes: ${next}`);
+}
 console.log(`${failures.length} failures and ${pauses.length} pauses, the same in the pages and the TypeScript client`);

@@ -7,11 +7,11 @@
 import { Failure, call, transfer } from "../api.js";
 import { TransferCode, named } from "../errors.js";
 import { putPart, readable } from "./part.js";
-import { parallel } from "./policy.js";
+import { halved, minPart, parallel } from "./policy.js";
 import { BackOff, ended, interruption, passing } from "./retry.js";
 import { T } from "../i18n.js";
 
-const minPart = 256 * 1024, maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
+const maxPart = 64 * 1024 * 1024, firstPart = 2 * 1024 * 1024; // bytes
 const partSeconds = 6; // target duration of a part
 /** Larger files may be sent in parts at once, by parts.js. */
 export const partsFrom = 64 * 1024 * 1024; // bytes
@@ -284,12 +284,12 @@ export class Upload {
       item.state = "retrying";
       this.samples = []; // the time without a connection would count
       this.broken = interruption(error);
-      this.part = Math.max(minPart, this.part / 2);
+      this.part = halved(this.part);
       this.changed(this);
       await this.backOff.wait(nextAttempt(), error.wait);
       if (going()) await readOffset();
     } else if (error.status === 413 && tried > minPart) { // from a proxy: Consign has no limit for parts
-      this.maxPart = Math.min(this.maxPart, Math.max(minPart, tried / 2));
+      this.maxPart = Math.min(this.maxPart, halved(tried));
       this.part = Math.min(this.part, this.maxPart);
     } else if (error.status === 416 || error.code === TransferCode.BODY_LENGTH) {
       await readOffset();

@@ -6,6 +6,12 @@ import { GeneralCode, IdentityCode } from "../errors.js";
 /** Requests with content at once. Browsers open six connections to a host. */
 export const parallel = 5;
 
+/** Bytes of the smallest request with content. */
+export const minPart = 256 * 1024;
+
+/** How many bytes to send after a request of so many has failed: whole bytes, or every server refuses the range. @param {number} part */
+export const halved = (part) => Math.max(minPart, Math.floor(part / 2));
+
 const passingStatus = [0, 408, 429, 500, 502, 503, 504, 509]; // 0: no answer
 /** @type {number[]} */
 const notStored = [GeneralCode.CONFLICT, IdentityCode.EXTERNAL_UNREACHABLE];
