@@ -55,14 +55,11 @@ PATH=$work/bin:$(postgres_bin):$PATH
 root=$work CONSIGN_TRUSTED_PROXIES=127.0.0.1 CONSIGN_RATE_LIMIT=off public_url=https://files.example.com start_server "$work/var" 8080 9090 --demo
 PUBLIC_HOST=files.example.com XDG_DATA_HOME=$work/caddy XDG_CONFIG_HOME=$work/caddy caddy run --config Caddyfile --adapter caddyfile >caddy.log 2>&1 &
 at_exit end "$!"
-server=https://files.example.com identity=$server/id/v3
+server=https://files.example.com
 for _ in $(seq 300); do curl -fs -o /dev/null "$server/readyz" && break; sleep 0.1; done
 curl -sSI "$server/readyz" >answer || { tail -n 5 caddy.log >&2; fail "Caddy does not answer"; }
 grep -q '^HTTP/2 200' answer && grep -q '^content-type: ' answer || fail "no HTTP/2 with lower-case headers: $(cat answer)"
-password=$(sed -n 's/^password: *//p' var/demo.txt)
-id_token=$(call POST "$identity/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"owner@example.com\",\"type\":\"bcrypt\",\"key\":\"$password\"}" | member token)
-scopes='"transfers:read","transfers:send","requests:manage","webhooks"'
-api=$(call POST "$identity/tokens" -H "Authorization: Bearer $id_token" -H 'Content-Type: application/json' -d "{\"name\":\"examples\",\"scopes\":[$scopes]}" | member token)
+api=$(sed -n 's/^token: *//p' var/demo.txt)
 for name in ann anna; do
   CONSIGN_DATA_DIR=$work/var CONSIGN_PUBLIC_URL=$server consign mailbox create owner@example.com $name >/dev/null
 done
@@ -84,13 +81,14 @@ JS
 (cd npm && node send.mjs) || fail "the installed npm package does not deliver"
 [ -f npm/node_modules/@consign/client/dist/node.d.ts ] || fail "the npm package has no types"
 
-# The words of examples that stand for something: the demo's address, a token, and what an example before has made.
+# The words of examples that stand for something: the demo's address, a token, a key.
 filled() {
-  sed -e "s|http://localhost:8080|$server|g; s|cns_…|$api|g; s|bin/consign |consign |g" -e "s|AfD1vbT+qJDo…|${logkey:-}|g" \
-    -e "s|/UID/|/${transfer:-UID}/|g; s|/OBJECT/|/${object:-OBJECT}/|g; s|UID statements/|${request:-UID} statements/|g" "$1"
+  sed -e "s|http://localhost:8080|$server|g; s|cns_…|$api|g; s|bin/consign |consign |g; s|AfD1vbT+qJDo…|${logkey:-}|g" "$1"
 }
 before() { # what a reader has before the examples of a document
   case $1 in
+    integrate.md)
+      ln -s ../../var var ;;
     uploads.md)
       export SERVER=$server
       reserve "$server/transfer/v2" Uploads
@@ -103,10 +101,6 @@ before() { # what a reader has before the examples of a document
       for _ in $(seq 100); do curl -fs "$reservation/receipt" -H "Authorization: $token" -o receipt.consign && break; sleep 0.2; done
       logkey=$(curl -fsS "$server/log/keys" | head -n 1 | sed 's/.*+//') ;;
   esac
-}
-between() { # what an example has made, for the next ones
-  transfer=$(curl -fsS "$server/transfer/v2/transfers?location=received&limit=1" -H "Authorization: Bearer $api" | sed -E 's/.*"transfers":\[\{"uid":"([^"]+)".*/\1/')
-  object=$(curl -fsS "$server/transfer/v2/transfers/$transfer" -H "Authorization: Bearer $api" | sed -E 's/.*"objects":\[\{"uid":"([^"]+)".*/\1/')
 }
 
 ran=0 left=0 broken=0
@@ -129,8 +123,7 @@ for document in README.md docs/use/{integrate,uploads,receipts,operations}.md do
       echo "not run: $document:$line: $reason"
       continue
     fi
-    between
-    { echo 'set -eo pipefail; shopt -s expand_aliases; curl() { command curl --fail-with-body "$@"; }; . ./state'; filled "blocks/$number.sh"; echo 'declare -p S T R RES TOKEN 2>/dev/null >state || true'; } >"$number.sh"
+    { echo 'set -eo pipefail; shopt -s expand_aliases; curl() { command curl --fail-with-body "$@"; }; . ./state'; filled "blocks/$number.sh"; echo 'declare -p S T I R RES TOKEN ID CODE SHOWN CONSIGN_SERVER CONSIGN_TOKEN 2>/dev/null >state || true'; } >"$number.sh"
     if bash "$number.sh" >"$number.log" 2>&1 </dev/null; then
       ran=$((ran + 1))
       echo "ok: $document:$line"
