@@ -122,22 +122,27 @@ func send(owner client, data []byte) (c client, reservation string, err error) {
 	}
 	c = client{s: owner.s, token: strings.TrimPrefix(header.Get("Authorization"), "Bearer ")}
 	reservation = "/transfer/v2/reservations/" + out.UID
-	if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": "file", "name": "file.bin", "intendedSize": len(data)},
+	return c, reservation, upload(c, reservation, "file", data)
+}
+
+// upload adds an object to a reservation and uploads its bytes.
+func upload(c client, reservation, name string, data []byte) error {
+	if _, err := c.call("POST", reservation+"/objects", map[string]any{"clientId": name, "name": name + ".bin", "intendedSize": len(data)},
 		nil); err != nil {
-		return c, "", err
+		return err
 	}
-	resp, err := c.do(context.Background(), "PUT", reservation+"/objects/file/content", bytes.NewReader(data), http.Header{
+	resp, err := c.do(context.Background(), "PUT", reservation+"/objects/"+name+"/content", bytes.NewReader(data), http.Header{
 		"Content-Range": {fmt.Sprintf("bytes 0-%d/%d", len(data)-1, len(data))}, "Content-Type": {"application/octet-stream"},
 	})
 	if err != nil {
-		return c, "", err
+		return err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("PUT answered %d: %s", resp.StatusCode, body)
 	}
-	return c, reservation, err
+	return err
 }
 
 // deliver sends and confirms.

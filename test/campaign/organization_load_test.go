@@ -1,0 +1,132 @@
+//go:build campaign
+
+// Measures what the uploads of one organization wait for.
+
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/localpg"
+	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
+)
+
+const (
+	loadPeople  = 16
+	sampleEvery = 5 * time.Millisecond
+	leastNames  = 4000 // what the names of an object count at least (contract 4.8)
+)
+
+// TestClusterLoadOneOrganization uploads small files as 16 people: first with the free organization, whose row of stored volume all of
+// them change, then with an organization for each. Postgres flushes each commit, as in production: a transaction keeps the row while it
+// does. The ratio of the two rates is what the common row costs. It fails when a request fails, or the volume is not the sum of the files.
+func TestClusterLoadOneOrganization(t *testing.T) {
+	dir, err := os.MkdirTemp("", "consign-campaign-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
+		t.Fatal(err)
+	}
+	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, Fsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cluster.Close() })
+	if err := database.Migrate(t.Context(), cluster.URL("consign"), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	s := testkit.New(t, testkit.Through(cluster.URL("consign")))
+	var people []*testkit.Person
+	for i := range loadPeople {
+		people = append(people, s.SignUp(fmt.Sprintf("ann%d@example.com", i)))
+	}
+	conn := pgtest.Connect(t, s.DatabaseURL)
+	one := uploadFiles(t, conn, people)
+	for _, ann := range people {
+		resp := ann.Post(s.Identity+"/organizations", map[string]any{"name": "Acme"}).Want(201)
+		ann.ID = strings.TrimPrefix(resp.Header.Get("Authorization"), "Bearer ")
+		ann.Refresh()
+	}
+	each := uploadFiles(t, conn, people)
+	t.Logf("%d people upload files of 1 kB: with one organization %.0f/s, with one each %.2f times that", loadPeople, one, each/one)
+}
+
+// uploadFiles uploads as all people at once for loadTime, each to a reservation. It returns the files a second.
+func uploadFiles(t *testing.T, conn *pgx.Conn, people []*testkit.Person) float64 {
+	t.Helper()
+	data := make([]byte, 1000)
+	clients, paths := make([]client, len(people)), make([]string, len(people))
+	for i, ann := range people {
+		made := ann.Post(ann.Server.Transfer+"/reservations", map[string]any{"subject": "load"}).Want(201)
+		clients[i] = client{s: &server{url: ann.Server.URL}, token: strings.TrimPrefix(made.Header.Get("Authorization"), "Bearer ")}
+		paths[i] = ann.Server.Transfer + "/reservations/" + made.String("uid")
+	}
+	before := storedVolume(t, conn)
+	ctx, stop := context.WithTimeout(t.Context(), loadTime)
+	defer stop()
+	var done atomic.Int64
+	var workers sync.WaitGroup
+	for i := range people {
+		workers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				if err := upload(clients[i], paths[i], fmt.Sprint("file", n), data); err != nil {
+					t.Error(err)
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	active, locked := sampleLocks(ctx, t, conn)
+	workers.Wait()
+	if got, want := storedVolume(t, conn)-before, done.Load()*int64(len(data)+leastNames); got != want {
+		t.Errorf("the organizations store %d bytes more, want %d", got, want)
+	}
+	t.Logf("%d files; %.0f %% of the transactions at work wait for a row", done.Load(), 100*float64(locked)/float64(max(active, 1)))
+	return float64(done.Load()) / loadTime.Seconds()
+}
+
+// sampleLocks counts until ctx ends, in samples, the other connections in a transaction and those of them that wait for a row's lock.
+func sampleLocks(ctx context.Context, t *testing.T, conn *pgx.Conn) (active, locked int) {
+	t.Helper()
+	tick := time.NewTicker(sampleEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return active, locked
+		case <-tick.C:
+		}
+		var a, l int
+		if err := conn.QueryRow(t.Context(), `
+			SELECT count(*), count(*) FILTER (WHERE wait_event IN ('transactionid', 'tuple', 'LockManager')) FROM pg_stat_activity
+			WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()`).Scan(&a, &l); err != nil {
+			t.Fatal(err)
+		}
+		active, locked = active+a, locked+l
+	}
+}
+
+// storedVolume returns the bytes that all organizations store and have reserved.
+func storedVolume(t *testing.T, conn *pgx.Conn) (bytes int64) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), `SELECT coalesce(sum(bytes + reserved), 0)::bigint FROM transfer.stored_volumes`).Scan(
+		&bytes); err != nil {
+		t.Fatal(err)
+	}
+	return bytes
+}
