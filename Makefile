@@ -11,7 +11,7 @@ export CGO_ENABLED ?= 0
 export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout dist-check demo demo-journeys build consign-client generate test lint test-all bench mutate migrate docs changelog pin
+.PHONY: help run blackout dist-check demo demo-journeys film build consign-client generate test lint test-all bench mutate migrate docs changelog pin
 .PHONY: release release-key clean test-interoperability
 
 help: ## list the targets
@@ -25,6 +25,8 @@ demo: postgres build ## run the main job with curl, against a running server or 
 
 demo-journeys: postgres build ## walk each journey in Chromium, with pictures in var/journeys
 	@test/demo-journeys.sh
+
+film: test-film ## make the film of at most 45 s: sent, cut, resumed, delivered, verified; in var/film (chromium, ffmpeg)
 
 build: ## build bin/consign
 	@$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/consign ./cmd/consign
