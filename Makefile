@@ -11,8 +11,8 @@ export CGO_ENABLED ?= 0
 export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run blackout dist-check demo demo-journeys film build consign-client generate test lint test-all bench mutate migrate docs changelog pin
-.PHONY: release release-key clean test-interoperability
+.PHONY: help run blackout dist-check demo demo-journeys film build consign-client generate test lint test-all bench mutate migrate
+.PHONY: docs changelog pin release release-key clean test-interoperability
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22

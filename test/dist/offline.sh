@@ -123,7 +123,11 @@ for document in README.md docs/use/{integrate,uploads,receipts,operations}.md do
       echo "not run: $document:$line: $reason"
       continue
     fi
-    { echo 'set -eo pipefail; shopt -s expand_aliases; curl() { command curl --fail-with-body "$@"; }; . ./state'; filled "blocks/$number.sh"; echo 'declare -p S T I R RES TOKEN ID CODE SHOWN CONSIGN_SERVER CONSIGN_TOKEN 2>/dev/null >state || true'; } >"$number.sh"
+    {
+      echo 'set -eo pipefail; shopt -s expand_aliases; curl() { command curl --fail-with-body "$@"; }; . ./state'
+      filled "blocks/$number.sh"
+      echo 'declare -p S T I R RES TOKEN ID CODE SHOWN CONSIGN_SERVER CONSIGN_TOKEN 2>/dev/null >state || true'
+    } >"$number.sh"
     if bash "$number.sh" >"$number.log" 2>&1 </dev/null; then
       ran=$((ran + 1))
       echo "ok: $document:$line"
