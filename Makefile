@@ -12,7 +12,7 @@ export PATH := $(PATH):$(TOOLS)/postgres/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help run blackout dist-check demo demo-journeys film build consign-client generate test lint test-all bench mutate migrate
-.PHONY: docs changelog pin release release-key clean test-interoperability
+.PHONY: docs changelog pin release site release-key clean test-interoperability
 
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -103,6 +103,9 @@ mutate: postgres ## change lines of PACKAGES and see whether tests fail (hours; 
 
 migrate: postgres build ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
 	@bin/consign migrate up
+
+site: ## build the documents site and the logo's sizes, dist/site and dist/logo (needs node and rsvg-convert)
+	@scripts/site/build.sh
 
 release: ## make packages, images, SBOM, signed checksums and their log in dist/ (needs buildah)
 	@scripts/release/release.sh

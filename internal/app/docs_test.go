@@ -222,18 +222,24 @@ func TestPackagesSayWhatTheyOwn(t *testing.T) {
 	}
 }
 
-// TestDocsLength checks that ARCHITECTURE.md takes ten minutes, and that all documents together stay readable.
+// TestDocsLength checks that ARCHITECTURE.md takes ten minutes, and that the documents stay readable: those of users, and all together.
 func TestDocsLength(t *testing.T) {
 	t.Parallel()
-	const architecture, all = 2_500, 80_000
+	const architecture, use, all = 2_500, 25_000, 80_000
 	words := func(file string) int { return len(strings.Fields(readText(t, file))) }
 	if n := words("ARCHITECTURE.md"); n > architecture {
 		t.Errorf("ARCHITECTURE.md has %d words, more than %d", n, architecture)
 	}
-	sum := 0
+	sum, users := 0, 0
 	specification := []string{"docs/develop/specification/identity-api-v3.md", "docs/develop/specification/transfer-api-v2.md"}
 	for _, file := range append(documents(t), specification...) { // textFiles leaves those two out
 		sum += words(file)
+		if strings.HasPrefix(file, "docs/use/") {
+			users += words(file)
+		}
+	}
+	if users > use {
+		t.Errorf("the documents in docs/use have %d words, more than %d", users, use)
 	}
 	if sum > all {
 		t.Errorf("the documents have %d words, more than %d", sum, all)

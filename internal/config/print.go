@@ -204,16 +204,14 @@ func maskURL(s string) string {
 // Markdown writes the reference, one table for each group.
 func Markdown(w io.Writer) error {
 	var b strings.Builder
+	b.WriteString("# Settings\n")
 	group := ""
 	for _, s := range Reference() {
 		if s.Group != group {
-			if group != "" {
-				b.WriteByte('\n')
-			}
 			group = s.Group
-			b.WriteString("## " + group + "\n\n| variable | type | default | meaning |\n|---|---|---|---|\n")
+			b.WriteString("\n## " + group + "\n\n| variable | type | default | meaning |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Type, s.Default, s.Doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Type, s.Default, strings.ReplaceAll(s.Doc, "<", `\<`))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Makes a release in dist/: static binaries, .deb and .rpm packages, OCI image archives, the Helm chart, the npm package of the client, the
-# Go module as a directory for GOPROXY, an SBOM, signed checksums, and the log of the release key, grown by the checksums and by a manifest
-# of the pages. The same commit gives the same bytes on any path and date. Settings:
+# Go module as a directory for GOPROXY, the documents site, the logo, an SBOM, signed checksums, and the log of the release key, grown by
+# the checksums and by a manifest of the pages. The same commit gives the same bytes on any path and date. Settings:
 #   RELEASE_KEY   file with the minisign secret key (make release-key); without it, a key of this run only signs (dist/throwaway.pub)
 #   PLATFORMS     default: linux/amd64 linux/arm64 darwin/arm64
-# Needs a committed tree, buildah for the images, and npm.
+# Needs a committed tree, buildah for the images, npm, and rsvg-convert for the logo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 fail() { printf 'make release: %s\n' "$*" >&2; exit 1; }
@@ -132,6 +132,10 @@ cp "$stage/npm/consign-client-$VERSION.tgz" dist
 
 go run ./scripts/release/proxy -version "v$VERSION" -time "$MTIME" "$stage/proxy"
 archive proxy "consign-$VERSION.goproxy.tar"
+
+scripts/site/build.sh "$stage/documents"
+archive documents/site "consign-$VERSION-site.tgz"
+archive documents/logo "consign-$VERSION-logo.tgz"
 
 sbom_of=$(find dist -name "consign-$VERSION-*" ! -name '*.tar' ! -name '*.tgz' | sort | tail -1)
 tool cyclonedx-gomod bin -json -noserial -notimestamp -std -output-version 1.6 -version "$VERSION" "$sbom_of" 2>"$stage/sbom.log" |
