@@ -435,6 +435,9 @@ type Adminunit struct {
 	PinningEnabled  bool       `json:"pinningEnabled"`
 	PriorityEnabled bool       `json:"priorityEnabled"`
 	ProtectionLevel Protection `json:"protectionLevel"`
+
+	// Retention How long things of the organization stay, in days. Absent: no rule. Of what is there at a change, the new rules erase nothing for 7 days, in which it can be undone
+	Retention *Retention `json:"retention,omitempty"`
 }
 
 // AdminunitRequest defines model for AdminunitRequest.
@@ -465,6 +468,9 @@ type AdminunitRequest struct {
 	PinningEnabled  *bool       `json:"pinningEnabled,omitempty"`
 	PriorityEnabled *bool       `json:"priorityEnabled,omitempty"`
 	ProtectionLevel *Protection `json:"protectionLevel,omitempty"`
+
+	// Retention How long things of the organization stay, in days. Absent: no rule. Of what is there at a change, the new rules erase nothing for 7 days, in which it can be undone
+	Retention *Retention `json:"retention,omitempty"`
 }
 
 // AdminunitRequestAuthFactorType defines model for AdminunitRequest.AuthFactor.Type.
@@ -973,6 +979,15 @@ type JoinRequest struct {
 	// Language Chosen by Accept-Language unless given
 	Language *string `json:"language,omitempty"`
 	Name     *string `json:"name,omitempty"`
+}
+
+// Kept defines model for Kept.
+type Kept struct {
+	// Least What ends or is deleted earlier is gone for everybody, and its bytes and rows stay until then. 0: no rule
+	Least *int `json:"least,omitempty"`
+
+	// Most It is erased then at the latest, unless a hold keeps it. 0: no rule
+	Most *int `json:"most,omitempty"`
 }
 
 // Kind defines model for Kind.
@@ -1747,6 +1762,21 @@ type ReservationPatch struct {
 
 	// TTL Days, one of the environment's availableTtl
 	TTL *int `json:"ttl,omitempty"`
+}
+
+// Retention How long things of the organization stay, in days. Absent: no rule. Of what is there at a change, the new rules erase nothing for 7 days, in which it can be undone
+type Retention struct {
+	// Audit Entries of the audit of the organization. Only most, from 30 days; the server's own time is the longest
+	Audit *Kept `json:"audit,omitempty"`
+
+	// Mails Rows of mails about them, with the addresses. Only most; the server deletes them after 30 days at the latest
+	Mails *Kept `json:"mails,omitempty"`
+
+	// Receipts Their receipts and statements, all but the hashes and the certificate of erasure, from the delivery
+	Receipts *Kept `json:"receipts,omitempty"`
+
+	// Transfers The content of transfers that use the limits of the organization, from the delivery. No entry of availableTtl may be above most
+	Transfers *Kept `json:"transfers,omitempty"`
 }
 
 // Sender defines model for Sender.

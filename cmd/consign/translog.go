@@ -14,7 +14,7 @@ import (
 // logCommand shows and changes the transparency log of receipts.
 func logCommand(ctx context.Context, env environment, args []string) error {
 	known := map[string][2]int{"key": {}, "checkpoint": {}, "status": {}, "verify": {}, "rotate": {}, "revoke": {}, "restart": {},
-		"erase": {1, 1}}
+		"erase": {1, 1}, "certificate": {1, 1}}
 	verb, rest, err := action("log", args, known)
 	if err != nil {
 		return err
@@ -65,7 +65,10 @@ func changeLog(ctx context.Context, env environment, a *app.App, verb string, re
 	}
 	uid, err := id.Parse[id.Transfer](rest[0])
 	if err != nil {
-		return usageError("consign log erase: the argument is the uid of a transfer")
+		return usageError("consign log " + verb + ": the argument is the uid of a transfer")
+	}
+	if verb == "certificate" {
+		return writeCertificate(ctx, env, a, uid)
 	}
 	if err := a.Transfer.EraseReceipts(ctx, env.actor(), uid); errors.Is(err, transfer.ErrNotFound) {
 		return fmt.Errorf("there is no receipt of the transfer %s", uid)
@@ -73,6 +76,18 @@ func changeLog(ctx context.Context, env environment, a *app.App, verb string, re
 		return err
 	}
 	return nil
+}
+
+// writeCertificate prints the certificate of erasure of a transfer.
+func writeCertificate(ctx context.Context, env environment, a *app.App, uid id.Transfer) error {
+	f, err := a.Transfer.Certificate(ctx, uid)
+	switch {
+	case errors.Is(err, transfer.ErrNotFound):
+		return fmt.Errorf("the erasure of the transfer %s is not certified: its files may still be there, or it had no receipt", uid)
+	case err != nil:
+		return err
+	}
+	return a.Transfer.WriteReceipt(ctx, env.stdout, f)
 }
 
 func printLogKeys(ctx context.Context, env environment, a *app.App) error {

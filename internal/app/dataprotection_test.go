@@ -76,7 +76,8 @@ var retention = []retained{
 		"limits of downloads, the sender's activity", "with the transfer; network addresses at most {AUDIT_RETENTION}"},
 	{"transfer.discarded_objects, transfer.erasing", "identifiers of files that are to be erased", "erasure", "until they are erased"},
 	{"transfer.receipts, transfer.receipt_parts", "receipt of a delivery: sender, recipients, subject, names and hashes of files", "proof",
-		"until it or a person that it names is erased"},
+		"until it or a person that it names is erased, or the organization's rule; " +
+			"readers of the certificate of erasure, by uids, until their accounts are deleted"},
 	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed",
 		"proof that the log was not changed", "always; hashes say nothing about people"},
 	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/id"
 )
 
 // The table audit has a partition for each month in UTC. A partition is named after its month: audit_2026_11. The partition
@@ -111,4 +112,13 @@ func deleteRows(ctx context.Context, q database.Querier, before time.Time) error
 func firstOfMonth(t time.Time) time.Time {
 	t = t.UTC()
 	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
+}
+
+// DeleteOf deletes entries of organizations that were made before a time of each, a batch at most, and returns how many it has deleted.
+func DeleteOf(ctx context.Context, q database.Querier, of []id.Organization, before []time.Time) (int, error) {
+	return database.Exec(ctx, q, "delete audit entries of organizations", `
+		DELETE FROM audit WHERE (id, at) IN (
+			SELECT x.id, x.at FROM unnest($1::uuid[], $2::timestamptz[]) AS o (organization, before) CROSS JOIN LATERAL (
+				SELECT a.id, a.at FROM audit a WHERE a.organization = o.organization AND a.at < o.before ORDER BY a.id LIMIT $3) x
+			LIMIT $3)`, of, before, cleanBatch)
 }

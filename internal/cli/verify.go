@@ -275,6 +275,28 @@ func marginWords(margin time.Duration) string {
 	return strings.Join(parts, " ") + " " + side
 }
 
+// erasureReasons says why something was erased.
+var erasureReasons = map[string]string{
+	transfer.ErasedByExpiry: "it had expired", transfer.ErasedByRetention: "its organization keeps nothing for longer",
+	transfer.ErasedByDeletion: "it was deleted", transfer.ErasedWithAccount: "the account of the last person who had it was deleted",
+}
+
+// erasureWords says in a sentence what a certificate of erasure certifies, and what not; empty for other statements.
+func erasureWords(s transfer.Statement) string {
+	if s.Get("event") != transfer.StatedErased {
+		return ""
+	}
+	what, why := "The stored files", ""
+	if n := s.Get("files"); n != "" {
+		what = "All stored files (" + n + ")"
+	}
+	if reason := erasureReasons[s.Get("reason")]; reason != "" {
+		why = ", because " + reason
+	}
+	return what + " of the transfer " + s.Get("transfer") + " were erased by " + s.Get("at") + why + ". The receipt with the hash above " +
+		"says which files these were.\nThis says nothing about copies elsewhere: in backups, and of those who had downloaded them."
+}
+
 // print writes the verdict in words.
 func (v verdict) print(w io.Writer) error {
 	var b strings.Builder
@@ -298,6 +320,9 @@ func (v verdict) print(w io.Writer) error {
 		}
 		if v.Margin != nil {
 			fmt.Fprintf(&b, "\nHanded in %s\n", marginWords(time.Duration(*v.Margin)*time.Millisecond))
+		}
+		if said := erasureWords(transfer.Statement{Lines: v.Statement}); said != "" {
+			fmt.Fprintf(&b, "\n%s\n", said)
 		}
 		fmt.Fprintf(&b, "\nThe receipt is entry %d of the log %s, in the state of %d entries that %s signed.\n", v.Index, v.Log, v.Size,
 			strings.Join(v.SignedBy, ", "))

@@ -22,6 +22,9 @@ const (
 	Transfer = "transfer"
 	Person   = "person"  // with everything that the person sent, received or asked for
 	Mailbox  = "mailbox" // with everything that was sent to it
+
+	// Retention holds are made by rules of organizations (contract 4.32): one for each day on which they end. Only operators see and end them.
+	Retention = "retention"
 )
 
 // ErrNotFound says that there is no such hold, transfer, person or mailbox.
@@ -94,8 +97,8 @@ func Add(ctx context.Context, db *database.DB, by audit.Actor, h Hold, now time.
 			h.UID, h.Kind, h.Subject, h.Name, h.Reason, h.Until, now, database.Null(h.Organization), h.Notice); err != nil {
 			return err
 		}
-		if n, err := database.Scalar[int](ctx, tx, "count holds", nil, `SELECT count(*) FROM holds WHERE organization = $1`,
-			database.Null(h.Organization)); err != nil {
+		if n, err := database.Scalar[int](ctx, tx, "count holds", nil, `
+			SELECT count(*) FROM holds WHERE organization = $1 AND kind <> 'retention'`, database.Null(h.Organization)); err != nil {
 			return err
 		} else if n > MaxOfOrganization {
 			return errTooMany
@@ -122,7 +125,7 @@ func List(ctx context.Context, db *database.DB, o id.Organization) ([]Listed, er
 			c.files, c.bytes
 		FROM holds h LEFT JOIN directory.persons p ON p.person = h.subject AND (h.organization IS NULL OR p.organization = h.organization)
 		CROSS JOIN LATERAL (SELECT count(*) AS files, coalesce(sum(bytes), 0)::bigint AS bytes FROM hold_contents WHERE hold = h.uid) c
-		WHERE $1::uuid IS NULL OR h.organization = $1 ORDER BY h.created_at DESC, h.uid`, database.Null(o))
+		WHERE $1::uuid IS NULL OR h.organization = $1 AND h.kind <> 'retention' ORDER BY h.created_at DESC, h.uid`, database.Null(o))
 }
 
 // End ends a hold, with an organization one of its own. What it alone kept is deleted: rows at once, stored bytes by the next purge.
@@ -135,7 +138,8 @@ func End(ctx context.Context, db *database.DB, by audit.Actor, o id.Organization
 			}
 		}
 		h, err := database.One[Hold](ctx, tx, "end hold", ErrNotFound, `
-			DELETE FROM holds h WHERE uid = $1 AND ($2::uuid IS NULL OR organization = $2) RETURNING `+columns, uid, database.Null(o))
+			DELETE FROM holds h WHERE uid = $1 AND ($2::uuid IS NULL OR organization = $2 AND kind <> 'retention')
+			RETURNING `+columns, uid, database.Null(o))
 		if err != nil {
 			return err
 		}
@@ -143,9 +147,10 @@ func End(ctx context.Context, db *database.DB, by audit.Actor, o id.Organization
 	})
 }
 
-// EndAll ends the holds of an organization that is deleted.
+// EndAll ends the holds of an organization that is deleted. Those of its rules stay.
 func EndAll(ctx context.Context, tx database.Tx, o id.Organization, now time.Time) error {
-	ended, err := database.All[Hold](ctx, tx, "end holds", `DELETE FROM holds h WHERE organization = $1 RETURNING `+columns, o)
+	ended, err := database.All[Hold](ctx, tx, "end holds", `
+		DELETE FROM holds h WHERE organization = $1 AND kind <> 'retention' RETURNING `+columns, o)
 	if err != nil {
 		return err
 	}
@@ -181,7 +186,7 @@ func Expire(ctx context.Context, db *database.DB, now time.Time) error {
 func record(ctx context.Context, tx database.Tx, by audit.Actor, h Hold, action string, now time.Time) error {
 	e := audit.Entry{Actor: by, Action: action, Object: h.UID.String(), Organization: h.Organization, Details: map[string]string{
 		"case": h.Name, "kind": h.Kind, "subject": h.Subject.String()}}
-	if h.Kind != Transfer {
+	if h.Kind == Person || h.Kind == Mailbox {
 		e.Target = id.Person{UUID: h.Subject}
 	}
 	return audit.Append(ctx, tx, now, e)

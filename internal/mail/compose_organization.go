@@ -24,7 +24,7 @@ func (c *composer) sensitive() string {
 	case token.HoldChanged:
 		return c.T("What your organization keeps for a legal reason was changed.")
 	default:
-		return c.T("The rules for transfers of your organization protect less than before.")
+		return c.T("The rules for transfers of your organization protect less than before, or keep things longer or shorter.")
 	}
 }
 

@@ -288,3 +288,15 @@ func (m *Mailer) Clean(ctx context.Context) error {
 		}
 	}
 }
+
+// DeleteOf deletes the rows of mails about transfers of organizations that finished before a time of each, a batch at most, and returns how
+// many it has deleted. Those that are still to be sent stay.
+func (m *Mailer) DeleteOf(ctx context.Context, q database.Querier, of []id.Organization, before []time.Time) (int, error) {
+	return database.Exec(ctx, q, "delete mails of organizations", `
+		DELETE FROM mails WHERE ctid = ANY (ARRAY (
+			SELECT x.ctid FROM unnest($1::uuid[], $2::timestamptz[]) AS o (organization, before) CROSS JOIN LATERAL (
+				SELECT m.ctid FROM mails m
+				WHERE m.organization = o.organization AND m.state <> 'queued' AND m.finished_at < o.before
+				ORDER BY m.finished_at LIMIT $3) x
+			LIMIT $3))`, of, before, batchSize)
+}

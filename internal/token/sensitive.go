@@ -13,7 +13,7 @@ const (
 	FactorWaived         Sensitive = "factor.waived"
 	OriginsChanged       Sensitive = "origins.changed"
 	TargetChanged        Sensitive = "target.changed"
-	RulesLowered         Sensitive = "rules.lowered" // inspection or protectionLevel
+	RulesLowered         Sensitive = "rules.lowered" // inspection, protectionLevel or retention
 	HoldChanged          Sensitive = "hold.changed"  // added or ended
 	OrganizationDeleted  Sensitive = "organization.deleted"
 )

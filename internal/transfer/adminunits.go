@@ -20,10 +20,12 @@ func (p Protection) Rank() int {
 	return slices.Index([]Protection{ProtectNone, ProtectPassword, ProtectIdentity}, p)
 }
 
-// Lowers reports whether settings protect less than u: a lower protection, or an inspection that lets more through.
-func (u Adminunit) Lowers(after Adminunit) bool {
+// Sensitive reports whether settings protect less than u (a lower protection, or an inspection that lets more through), or keep things
+// longer or shorter.
+func (u Adminunit) Sensitive(after Adminunit) bool {
 	a, b := u.Inspection.Effective(), after.Inspection.Effective()
-	return after.ProtectionLevel.Rank() < u.ProtectionLevel.Rank() || b.Strangers.rank() < a.Strangers.rank() ||
+	return after.Retention != u.Retention || after.ProtectionLevel.Rank() < u.ProtectionLevel.Rank() ||
+		b.Strangers.rank() < a.Strangers.rank() ||
 		b.Members.rank() < a.Members.rank() || b.Partly.rank() < a.Partly.rank() || b.Failed.rank() < a.Failed.rank() ||
 		b.DownloadAnyway && !a.DownloadAnyway ||
 		slices.ContainsFunc(a.Rules, func(rule string) bool { return !slices.Contains(b.Rules, rule) })
@@ -61,5 +63,6 @@ func (u Adminunit) Check() error {
 	within("maxFileSizeMb", u.MaxFileSizeMB, maxUnitFileMB)
 	within("maxRecipients", int64(u.MaxRecipients), maxUnitRecipients)
 	u.Inspection.check(&problems)
+	u.Retention.check(&problems, u.AvailableTTL)
 	return problems.Err()
 }

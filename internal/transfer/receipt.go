@@ -29,6 +29,14 @@ const (
 	StatedErased     = "erased" // the stored bytes are deleted
 )
 
+// The reasons of an erasure.
+const (
+	ErasedByExpiry    = "expiry"
+	ErasedByRetention = "retention" // the organization keeps it no longer
+	ErasedByDeletion  = "deletion"  // it was revoked or deleted, or its downloads were used up
+	ErasedWithAccount = "account"   // the account of the last person who had it was deleted
+)
+
 // The first lines of statements. docs/use/receipts.md describes the format.
 const (
 	receiptMagic = "consign-receipt/v1"
@@ -123,6 +131,10 @@ type Event struct {
 	Kind     string
 	At       time.Time
 	Receipt  []byte // SHA-256 of the receipt
+
+	Reason string    // of an erasure; empty: not known
+	Ended  time.Time // of an erasure: when the transfer ended; zero: not known
+	Files  int       // of an erasure with a reason: how many stored files were deleted
 }
 
 // FormatEvent returns the statement.
@@ -132,7 +144,15 @@ func FormatEvent(e Event) []byte {
 	b = appendLine(b, "transfer", e.Transfer.String())
 	b = appendLine(b, "event", e.Kind)
 	b = appendLine(b, "at", e.At.UTC().Format(statedTime))
-	return appendLine(b, "receipt", hex.EncodeToString(e.Receipt))
+	b = appendLine(b, "receipt", hex.EncodeToString(e.Receipt))
+	if e.Reason == "" {
+		return b
+	}
+	b = appendLine(b, "reason", e.Reason)
+	if !e.Ended.IsZero() {
+		b = appendLine(b, "ended", e.Ended.UTC().Format(statedTime))
+	}
+	return appendLine(b, "files", strconv.Itoa(e.Files))
 }
 
 // appendLine appends "name value" and a line feed, nothing for an empty value.

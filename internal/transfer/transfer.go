@@ -86,6 +86,7 @@ type Adminunit struct {
 	MaxFileSizeMB   int64
 	MaxRecipients   int32
 	Inspection      Inspection // with empty members: defaults
+	Retention       Retention
 }
 
 // Sender is the sender of a transfer. Person is zero without an account.
@@ -118,6 +119,7 @@ type Transfer struct {
 	Archives    int64 // downloads of the archive; the objects do not count them
 	CreatedAt   time.Time
 	ExpiresAt   time.Time
+	EraseBy     time.Time // by the rules of its organization; zero: no rule
 	AccessedAt  time.Time // zero: not yet
 	Forwarding  bool      // recipients may forward it
 	Pinned      bool      // the owner of the mailbox keeps it from expiring
@@ -193,4 +195,13 @@ type Key struct {
 type Defaults struct {
 	Adminunit    Adminunit
 	UploadVolume int64 // bytes a month, for a person without organization
+}
+
+// KeptUntil returns until when a transfer that has expired can be extended.
+func (t Transfer) KeptUntil(grace time.Duration) time.Time {
+	until := t.ExpiresAt.Add(grace)
+	if !t.EraseBy.IsZero() && t.EraseBy.Before(until) {
+		return t.EraseBy
+	}
+	return until
 }

@@ -21,6 +21,7 @@ type adminunitResponse struct {
 	MaxRecipients   int32   `json:"maxRecipients"`
 
 	Inspection *inspectionResponse `json:"inspection,omitempty"` // left out without a scanner
+	Retention  transfer.Retention  `json:"retention"`
 }
 
 func (h *Handler) adminunitFrom(u transfer.Adminunit) adminunitResponse {
@@ -28,6 +29,7 @@ func (h *Handler) adminunitFrom(u transfer.Adminunit) adminunitResponse {
 		AvailableTTL: u.AvailableTTL, DefaultTTL: u.DefaultTTL, PriorityEnabled: u.PriorityEnabled, PinningEnabled: u.PinningEnabled,
 		ProtectionLevel: string(u.ProtectionLevel),
 		MaxFiles:        u.MaxFiles, MaxFileSizeMB: u.MaxFileSizeMB, MaxRecipients: u.MaxRecipients,
+		Retention: u.Retention,
 	}
 	if h.service.Inspects() {
 		b.Inspection = inspectionFrom(u.Inspection)
@@ -55,6 +57,7 @@ type adminunitRequest struct {
 	MaxRecipients   *int32  `json:"maxRecipients"`
 
 	Inspection *inspectionRequest `json:"inspection"`
+	Retention  transfer.Retention `json:"retention"`
 
 	httpapi.ProofRequest
 }
@@ -62,6 +65,7 @@ type adminunitRequest struct {
 // domain returns defaults with the members of in.
 func (in adminunitRequest) domain(defaults transfer.Adminunit) transfer.Adminunit {
 	u := defaults
+	u.Retention = in.Retention
 	set(&u.DefaultTTL, in.DefaultTTL)
 	set(&u.PriorityEnabled, in.PriorityEnabled)
 	set(&u.PinningEnabled, in.PinningEnabled)

@@ -127,7 +127,7 @@ func (h *Handler) adminunitRoutes() []httpapi.Route {
 		{Method: "GET", Pattern: "/environment", Auth: person, Bucket: httpapi.NoBucket, Handler: h.getEnvironment},
 		{Method: "GET", Pattern: "/adminunit", Auth: reads, Handler: h.getAdminunit},
 		{Method: "PUT", Pattern: "/adminunit", Auth: changes, Handler: h.putAdminunit,
-			Sensitive: []httpapi.Sensitive{{Change: token.RulesLowered, When: "protectionLevel or inspection protects less"}}},
+			Sensitive: []httpapi.Sensitive{{Change: token.RulesLowered, When: "protectionLevel or inspection protects less, or retention differs"}}},
 		{Method: "GET", Pattern: "/usage", Auth: access.For(token.ScopeTransfersRead, token.ScopeTransfersSend), Handler: h.getUsage},
 	}
 }

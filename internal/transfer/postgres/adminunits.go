@@ -16,15 +16,18 @@ const AdminunitChannel = "adminunits"
 func (s *Store) PutAdminunit(ctx context.Context, o id.Organization, u transfer.Adminunit, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "store adminunit", `
 		INSERT INTO transfer.adminunits (organization, available_ttl, default_ttl, priority_enabled, protection_level, max_files,
-			max_file_size_mb, max_recipients, updated_at, pinning_enabled, inspection)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+			max_file_size_mb, max_recipients, updated_at, pinning_enabled, inspection, retention,
+			retention_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $9)
 		ON CONFLICT ON CONSTRAINT adminunits_pkey DO UPDATE SET
 			available_ttl = excluded.available_ttl, default_ttl = excluded.default_ttl, priority_enabled = excluded.priority_enabled,
 			protection_level = excluded.protection_level, max_files = excluded.max_files, max_file_size_mb = excluded.max_file_size_mb,
 			max_recipients = excluded.max_recipients, updated_at = excluded.updated_at,
-			pinning_enabled = excluded.pinning_enabled, inspection = excluded.inspection`,
+			pinning_enabled = excluded.pinning_enabled, inspection = excluded.inspection,
+			retention = excluded.retention, retention_at = CASE WHEN coalesce(adminunits.retention, '{}') = excluded.retention
+				THEN adminunits.retention_at ELSE excluded.retention_at END`,
 		o, u.AvailableTTL, u.DefaultTTL, u.PriorityEnabled, u.ProtectionLevel, u.MaxFiles, u.MaxFileSizeMB, u.MaxRecipients, now,
-		u.PinningEnabled, u.Inspection)
+		u.PinningEnabled, u.Inspection, u.Retention)
 	if err != nil {
 		return err
 	}
@@ -36,7 +39,7 @@ const adminunitColumns = `a.available_ttl, coalesce(a.default_ttl, 0) AS default
 	coalesce(a.pinning_enabled, false) AS pinning_enabled,
 	coalesce(a.protection_level, '') AS protection_level, coalesce(a.max_files, 0) AS max_files,
 	coalesce(a.max_file_size_mb, 0) AS max_file_size_mb, coalesce(a.max_recipients, 0) AS max_recipients,
-	coalesce(a.inspection, '{}') AS inspection`
+	coalesce(a.inspection, '{}') AS inspection, coalesce(a.retention, '{}') AS retention`
 
 // Adminunit returns an organization's settings for transfers, those of the free one for the zero organization, and the
 // defaults d where it has none.

@@ -16,7 +16,8 @@ import (
 const bounded = `(SELECT *, sum(object_count) OVER (ORDER BY since, uid) - object_count AS before FROM due) d WHERE before < 10000`
 
 // LockExpiredTransfers locks transfers that expired at or before graceOver and still have their content, and those without a managing
-// sender that have expired. It returns at most limit, as bounded allows. It skips locked rows.
+// sender that have expired, and those whose organization keeps them no longer. It returns at most limit, as bounded
+// allows. It skips locked rows.
 func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Time, limit int) ([]id.Transfer, error) {
 	return database.Scalars[id.Transfer](ctx, s.q, "list transfers", `
 		WITH over AS (
@@ -26,8 +27,12 @@ func (s *Store) LockExpiredTransfers(ctx context.Context, now, graceOver time.Ti
 			SELECT uid, object_count, expires_at AS since FROM transfer.transfers
 			WHERE ended_at IS NULL AND NOT sender_managed AND expires_at <= $1 AND expires_at > $3
 			ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
+		), ruled AS (
+			SELECT uid, object_count, erase_by AS since FROM transfer.transfers
+			WHERE ended_at IS NULL AND erase_by <= $1 AND sender_managed AND expires_at > $3
+			ORDER BY erase_by LIMIT $2 FOR UPDATE SKIP LOCKED
 		), due AS (
-			SELECT * FROM (SELECT * FROM over UNION ALL SELECT * FROM unmanaged) d ORDER BY since LIMIT $2
+			SELECT * FROM (SELECT * FROM over UNION ALL SELECT * FROM unmanaged UNION ALL SELECT * FROM ruled) d ORDER BY since LIMIT $2
 		)
 		SELECT uid FROM `+bounded, now, limit, graceOver)
 }
@@ -41,12 +46,17 @@ type Ended struct {
 
 // EndTransfers deletes the content of locked transfers and sets their final state. It deletes the objects, marks their bytes for the purge
 // and clears subject, message, fields and passwords. Bytes that a forward shares stay (release_content in migrations). Uids, times, sums
-// and addresses stay (contract 4.9). It ignores transfers that have ended already. The caller releases the volume with Release.
-func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, now time.Time) (e Ended, err error) {
+// and addresses stay (contract 4.9). What the rules of an organization keep for longer stays as by a hold. It ignores
+// transfers that have ended already. The caller releases the volume with Release.
+func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final transfer.State, why string,
+	now time.Time) (e Ended, err error) {
 	type ended struct {
 		LimitsOrganization id.Organization
 		Held               int64
 		Reservations       []id.Reservation
+	}
+	if err := s.keepLeast(ctx, "transfers", uids, now); err != nil {
+		return e, err
 	}
 	// A statement of its own takes the locks in one order. Most contents are not shared.
 	shared, err := database.Exec(ctx, s.q, "lock shared contents", `
@@ -62,7 +72,7 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			UPDATE transfer.transfers SET state = $2, ended_at = $3, subject = NULL, message = NULL, fields = NULL, password_hash = NULL,
 				search = NULL
 			WHERE uid = ANY ($1) AND ended_at IS NULL
-			RETURNING uid, reservation, limits_organization
+			RETURNING uid, reservation, limits_organization, erase_by
 		), texts AS (
 			DELETE FROM transfer.search_texts s USING t WHERE s.transfer = t.uid
 		), cleared AS (
@@ -75,9 +85,10 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 			INSERT INTO transfer.discarded_objects (object, discarded_at, unshared) SELECT uid, $3, $4 FROM o
 			ON CONFLICT ON CONSTRAINT discarded_objects_pkey DO NOTHING
 		), erasing AS (
-			INSERT INTO transfer.erasing (transfer, contents)
-			SELECT uid, contents FROM (SELECT t.uid, array_remove(array_agg(o.content), NULL) AS contents FROM t LEFT
-				JOIN o ON o.transfer = t.uid GROUP BY t.uid) c
+			INSERT INTO transfer.erasing (transfer, contents, reason)
+			SELECT uid, contents, CASE WHEN $5 = 'expiry' AND erase_by <= $3 THEN 'retention' ELSE $5 END
+			FROM (SELECT t.uid, t.erase_by, array_remove(array_agg(o.content), NULL) AS contents FROM t LEFT
+				JOIN o ON o.transfer = t.uid GROUP BY t.uid, t.erase_by) c
 			WHERE EXISTS (SELECT FROM transfer.receipts r WHERE r.transfer = c.uid AND r.kind = 'delivered')
 			ON CONFLICT ON CONSTRAINT erasing_pkey DO NOTHING
 		), keys AS (
@@ -88,7 +99,7 @@ func (s *Store) EndTransfers(ctx context.Context, uids []id.Transfer, final tran
 		)
 		SELECT limits_organization, sum(held)::bigint AS held, array_remove(array_agg(reservation), NULL) AS reservations
 		FROM sums GROUP BY limits_organization`,
-		uids, final, now, shared == 0)
+		uids, final, now, shared == 0, why)
 	if err != nil {
 		return e, err
 	}

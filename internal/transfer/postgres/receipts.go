@@ -52,12 +52,14 @@ func (s *Store) InsertReceiptPart(ctx context.Context, t id.Transfer, part int, 
 	return err
 }
 
-// Receipt returns a statement about a transfer. With a reader it returns only what this person may read.
+// Receipt returns a statement about a transfer. With a reader it returns only what this person may read, or as an administrator of an
+// organization whose limits the transfer used.
 // Errors: transfer.ErrNotFound.
-func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader id.Person) (Receipt, error) {
+func (s *Store) Receipt(ctx context.Context, t id.Transfer, kind string, reader id.Person, as id.Organization) (Receipt, error) {
 	return database.One[Receipt](ctx, s.q, "find receipt", transfer.ErrNotFound, `
-		SELECT `+receiptColumns+` FROM transfer.receipts WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers))`,
-		t, kind, database.Null(reader))
+		SELECT `+receiptColumns+` FROM transfer.receipts WHERE transfer = $1 AND kind = $2 AND ($3::uuid IS NULL OR $3 = ANY (readers)
+			OR $4 = (SELECT d.organization FROM transfer.receipts d WHERE d.transfer = $1 AND d.kind = 'delivered'))`,
+		t, kind, database.Null(reader), database.Null(as))
 }
 
 // Answered returns a transfer with its answers; the zero one when it is erased.
@@ -76,22 +78,27 @@ func (s *Store) ReceiptPart(ctx context.Context, t id.Transfer, part int) ([]byt
 		`SELECT body FROM transfer.receipt_parts WHERE transfer = $1 AND part = $2`, t, part)
 }
 
-// EraseReceipts erases the statements about transfers, all but their hashes, and returns how many there were.
-func (s *Store) EraseReceipts(ctx context.Context, transfers []id.Transfer) (int, error) {
+// EraseReceipts erases the statements about transfers, all but their hashes, and returns how many there were. The certificate of an erasure
+// stays: it names nobody. What the rules of an organization keep for longer stays as by a hold. gone loses access; zero: nobody.
+func (s *Store) EraseReceipts(ctx context.Context, transfers []id.Transfer, gone id.Person, now time.Time) (int, error) {
+	if err := s.keepLeast(ctx, "receipts", transfers, now); err != nil {
+		return 0, err
+	}
 	return database.Exec(ctx, s.q, "erase receipts", `
 		WITH parts AS (DELETE FROM transfer.receipt_parts WHERE transfer = ANY ($1))
-		UPDATE transfer.receipts SET body = NULL, readers = '{}', named = '{}', sender_key_hash = NULL, sender_checked_at = NULL
-		WHERE transfer = ANY ($1)`, transfers)
+		UPDATE transfer.receipts SET body = CASE WHEN kind = 'erased' THEN body END, readers = array_remove(readers, $2),
+			named = array_remove(named, $2), sender_key_hash = NULL, sender_checked_at = NULL
+		WHERE transfer = ANY ($1)`, transfers, database.Null(gone))
 }
 
 // EraseReceiptsNaming erases up to limit statements that name a person, with all others about the same transfers. It returns how many
 // transfers these were.
-func (s *Store) EraseReceiptsNaming(ctx context.Context, p id.Person, limit int) (int, error) {
+func (s *Store) EraseReceiptsNaming(ctx context.Context, p id.Person, limit int, now time.Time) (int, error) {
 	found, err := database.Scalars[id.Transfer](ctx, s.q, "list receipts",
 		`SELECT transfer FROM transfer.receipts WHERE named @> ARRAY [$1::uuid] AND named <> '{}' LIMIT $2 FOR UPDATE`, p, limit)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	_, err = s.EraseReceipts(ctx, found)
+	_, err = s.EraseReceipts(ctx, found, p, now)
 	return len(found), err
 }

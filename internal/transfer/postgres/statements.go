@@ -10,13 +10,13 @@ import (
 	"github.com/consign-dev/consign/internal/translog"
 )
 
-// ReceiptsOf returns the receipts of those transfers that have one which is not erased.
-func (s *Store) ReceiptsOf(ctx context.Context, transfers []id.Transfer) ([]Receipt, error) {
+// ReceiptsOf returns the receipts of those transfers that have one, also an erased one if so wanted.
+func (s *Store) ReceiptsOf(ctx context.Context, transfers []id.Transfer, erased bool) ([]Receipt, error) {
 	return database.All[Receipt](ctx, s.q, "list receipts", `
 		SELECT transfer, kind, entry, NULL::bytea AS body, readers, named, created_at, NULL::bytea AS sender_key_hash,
 			`+zeroTime+` AS sender_checked_at
 		FROM transfer.receipts
-		WHERE transfer = ANY ($1) AND kind = $2 AND body IS NOT NULL ORDER BY transfer`, transfers, transfer.StatedDelivered)
+		WHERE transfer = ANY ($1) AND kind = $2 AND (body IS NOT NULL OR $3) ORDER BY transfer`, transfers, transfer.StatedDelivered, erased)
 }
 
 // InsertStatements stores statements of one kind about transfers and queues them for the log. A transfer that has one of this kind keeps
@@ -40,22 +40,31 @@ func (s *Store) InsertStatements(ctx context.Context, kind string, statements []
 	return translog.AppendAll(ctx, s.tx, entries)
 }
 
+// Erased is a transfer that is erased.
+type Erased struct {
+	Transfer  id.Transfer
+	Contents  int       // stored files
+	Reason    string    // empty: an older version ended it
+	DeletedAt time.Time // when it ended; zero: its record is deleted
+}
+
 // TakeErased returns up to limit ended transfers all of whose bytes are deleted, ordered by uid, beginning after the uid given, and forgets
 // them.
-func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([]id.Transfer, error) {
+func (s *Store) TakeErased(ctx context.Context, after id.Transfer, limit int) ([]Erased, error) {
 	if _, err := database.Exec(ctx, s.q, "plan", planOnce.SQL); err != nil { // the tables are empty most of the time
 		return nil, err
 	}
-	return database.Scalars[id.Transfer](ctx, s.q, "take erasures", `
+	return database.All[Erased](ctx, s.q, "take erasures", `
 		WITH taken AS (
 			DELETE FROM transfer.erasing WHERE ctid = ANY (ARRAY (
 				SELECT e.ctid FROM transfer.erasing e
 				WHERE e.transfer > $1 AND NOT EXISTS (SELECT FROM transfer.discarded_objects d WHERE d.object = ANY (e.contents))
 					AND NOT EXISTS (SELECT FROM transfer.shared_contents c WHERE c.content = ANY (e.contents))
 				ORDER BY e.transfer LIMIT $2 FOR UPDATE OF e SKIP LOCKED))
-			RETURNING transfer
+			RETURNING transfer, cardinality(contents) AS contents, coalesce(reason, '') AS reason
 		)
-		SELECT transfer FROM taken ORDER BY transfer`, after, limit)
+		SELECT k.*, coalesce(t.ended_at, `+zeroTime+`) AS deleted_at FROM taken k LEFT JOIN transfer.transfers t ON t.uid = k.transfer
+		ORDER BY k.transfer`, after, limit)
 }
 
 // wholly is true when each object of transfer t was downloaded, or its archive, and this was not stated yet. Of transfers with more than

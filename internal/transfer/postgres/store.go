@@ -57,6 +57,9 @@ func (s *Store) Within(tx database.Tx) *Store {
 	return &Store{db: s.db, q: database.WithConstraints(tx, violation), tx: tx, caches: s.caches}
 }
 
+// Querier returns what the statements of mechanisms run on.
+func (s *Store) Querier() database.Querier { return s.q }
+
 // Tx returns the transaction of this Store, for mails, jobs, events and audit entries that join it; nil outside InTx.
 func (s *Store) Tx() database.Tx { return s.tx }
 

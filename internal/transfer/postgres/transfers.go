@@ -19,6 +19,7 @@ const (
 	json_build_object('Name', t.sender_name, 'Email', t.sender_email, 'Person', t.sender,
 		'Verified', t.type <> 'mailbox' OR t.sender_verified) AS sender, coalesce(t.priority, 0) AS priority,
 	coalesce(t.remind_before, 0) AS remind_before, ` + limitColumns + `, t.protection, t.unmailed, t.object_count, t.total_bytes, t.archives, t.created_at, t.expires_at,
+	coalesce(t.erase_by, ` + zeroTime + `) AS erase_by,
 	coalesce(t.accessed_at, ` + zeroTime + `) AS accessed_at, t.forwarding, ` + gateColumns + `, coalesce(t.malware_status, '') AS malware_status,
 	t.pinned_expiry IS NOT NULL AS pinned`
 )

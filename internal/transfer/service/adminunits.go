@@ -50,7 +50,7 @@ type Organizations interface {
 func (s *Service) GuardBy(o Organizations) { s.organizations = o }
 
 // PutAdminunit replaces the transfer settings of the caller's organization. They apply to reservations made from now on. Settings that
-// protect less are a sensitive change.
+// protect less, or keep things longer or shorter, are a sensitive change.
 // Errors: transfer.ErrAdminRole, transfer.ErrNotFound, fault.ErrInvalid; those of Organizations.
 func (s *Service) PutAdminunit(ctx context.Context, caller token.Caller, u transfer.Adminunit, proof token.Proof) error {
 	o, err := s.administered(ctx, caller)
@@ -64,16 +64,16 @@ func (s *Service) PutAdminunit(ctx context.Context, caller token.Caller, u trans
 	if err != nil {
 		return err
 	}
-	lowers := before.Lowers(u)
+	sensitive := before.Sensitive(u)
 	use := func(context.Context, database.Tx) error { return nil }
-	if lowers {
+	if sensitive {
 		if use, err = s.organizations.StepUp(ctx, caller, proof); err != nil {
 			return err
 		}
 	}
 	defer s.ForgetOrganizations()
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if lowers {
+		if sensitive {
 			err := s.organizations.ChangeOrganization(ctx, tx.Tx(), caller, o, token.SensitiveChange{Kind: token.RulesLowered, Before: before})
 			if err != nil {
 				return err
@@ -82,7 +82,7 @@ func (s *Service) PutAdminunit(ctx context.Context, caller token.Caller, u trans
 		if err := use(ctx, tx.Tx()); err != nil {
 			return err
 		}
-		if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
+		if err := s.storeAdminunit(ctx, tx, o, u); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, administrator(caller, ""), audit.Entry{Action: "adminunit.put", Object: o.String(), Organization: o})
@@ -95,7 +95,15 @@ func (s *Service) RestoreAdminunit(ctx context.Context, tx database.Tx, o id.Org
 	if err := json.Unmarshal(before, &u); err != nil {
 		return fmt.Errorf("decode settings of transfers: %w", err)
 	}
-	return s.store.Within(tx).PutAdminunit(ctx, o, u, s.now())
+	return s.storeAdminunit(ctx, s.store.Within(tx), o, u)
+}
+
+// storeAdminunit stores settings, and enqueues what the rules of retention change of delivered transfers.
+func (s *Service) storeAdminunit(ctx context.Context, tx *postgres.Store, o id.Organization, u transfer.Adminunit) error {
+	if err := tx.PutAdminunit(ctx, o, u, s.now()); err != nil {
+		return err
+	}
+	return s.enqueue(ctx, tx.Tx(), retentionJob{Organization: o})
 }
 
 // ForgetOrganizations empties the microcaches of organizations and mailboxes after a change of an organization. It empties

@@ -18,7 +18,7 @@ import (
 // organization from e.
 func (s *Service) revoke(ctx context.Context, tx *postgres.Store, t postgres.SeenTransfer, e audit.Entry) error {
 	uids := []id.Transfer{t.UID}
-	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked); err != nil {
+	if err := s.endTransfers(ctx, tx, uids, transfer.Revoked, transfer.ErasedByDeletion); err != nil {
 		return err
 	}
 	deliveries, err := tx.DeliveriesOfTransfers(ctx, uids)
@@ -44,25 +44,25 @@ func (s *Service) revoke(ctx context.Context, tx *postgres.Store, t postgres.See
 }
 
 // revokeUnreachable erases the transfers among uids that no party can reach any more.
-func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uids []id.Transfer) error {
+func (s *Service) revokeUnreachable(ctx context.Context, tx *postgres.Store, uids []id.Transfer, why string) error {
 	abandoned, err := tx.Abandoned(ctx, uids)
 	if err != nil || len(abandoned) == 0 {
 		return err
 	}
-	return s.endTransfers(ctx, tx, abandoned, transfer.Revoked)
+	return s.endTransfers(ctx, tx, abandoned, transfer.Revoked, why)
 }
 
 // endTransfers erases locked transfers and the mails about them, and purges their bytes.
-func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
+func (s *Service) endTransfers(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State, why string) error {
 	if err := s.content.PurgeSoon(ctx, tx); err != nil {
 		return err
 	}
-	return s.erase(ctx, tx, uids, final)
+	return s.erase(ctx, tx, uids, final, why)
 }
 
 // erase is endTransfers without the purge of the bytes.
-func (s *Service) erase(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State) error {
-	ended, err := tx.EndTransfers(ctx, uids, final, s.now())
+func (s *Service) erase(ctx context.Context, tx *postgres.Store, uids []id.Transfer, final transfer.State, why string) error {
+	ended, err := tx.EndTransfers(ctx, uids, final, why, s.now())
 	if err != nil || ended.Transfers == 0 {
 		return err
 	}

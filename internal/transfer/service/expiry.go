@@ -39,7 +39,7 @@ func (s *Service) ExpireTransfers(ctx context.Context) error {
 			return 0, err
 		}
 		found = true
-		return len(uids), s.erase(ctx, tx, uids, transfer.Expired)
+		return len(uids), s.erase(ctx, tx, uids, transfer.Expired, transfer.ErasedByExpiry)
 	})
 	if err != nil || !found {
 		return err // a purge runs each minute, too

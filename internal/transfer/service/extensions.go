@@ -66,7 +66,7 @@ func (s *Service) AskExtension(ctx context.Context, caller token.Caller, key, me
 		if !asked {
 			return transfer.ErrAsked
 		}
-		until := t.ExpiresAt.Add(s.expiryGrace)
+		until := t.KeptUntil(s.expiryGrace)
 		data := map[string]any{"subject": t.Subject, "message": message, "expiredAt": t.ExpiresAt, "until": until}
 		if who := recipientName(t.Recipient); who != "" {
 			data["recipient"] = who

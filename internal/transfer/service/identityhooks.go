@@ -139,7 +139,8 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.DisownTransfers(ctx, p, expireBatch) }); err != nil {
 		return err
 	}
-	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.EraseReceiptsNaming(ctx, p, expireBatch) }); err != nil {
+	err = s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.EraseReceiptsNaming(ctx, p, expireBatch, s.now()) })
+	if err != nil {
 		return err
 	}
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
@@ -147,7 +148,7 @@ func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
 		if err != nil || len(uids) == 0 {
 			return 0, err
 		}
-		return len(uids), s.revokeUnreachable(ctx, tx, uids)
+		return len(uids), s.revokeUnreachable(ctx, tx, uids, transfer.ErasedWithAccount)
 	})
 }
 

@@ -24,6 +24,7 @@ const (
 	ReleasePinsJob        = "transfer-release-pins"
 	SampleVolumesJob      = "transfer-sample-volumes"
 	InspectJob            = "transfer-inspect"
+	RetentionJob          = "transfer-retention"
 )
 
 func (s *Service) registerJobs() {
@@ -36,6 +37,8 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(ReleasePinsJob, time.Hour, s.ReleasePins)
 	s.jobs.Every(SampleVolumesJob, time.Hour, s.SampleVolumes)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
+	s.jobs.Every(RetentionJob, time.Hour, s.ApplyRetention)
+	jobs.Register(s.jobs, s.workRetention)
 	s.registerIdentityHooks()
 	s.registerInspections()
 }

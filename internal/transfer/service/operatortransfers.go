@@ -171,7 +171,7 @@ func (s *Service) extendableUntil(t postgres.SeenTransfer) time.Time {
 	if !t.AsSender {
 		return t.ExpiresAt
 	}
-	return t.ExpiresAt.Add(s.expiryGrace)
+	return t.KeptUntil(s.expiryGrace)
 }
 
 // lockIn locks a transfer, which must use the limits of an organization unless that is zero.

@@ -112,10 +112,27 @@ func (f ReceiptFile) Proof() proof.Proof { return f.proof }
 // Transfer returns the transfer that the statement is about.
 func (f ReceiptFile) Transfer() id.Transfer { return f.stored.Transfer }
 
-// Receipt returns a statement about a transfer for its sender or a recipient, also after the transfer has ended.
+// Receipt returns a statement about a transfer for its sender or a recipient, also after the transfer has ended. Administrators get the
+// certificate of erasure, too.
 // Errors: transfer.ErrNotFound, translog.ErrPending.
 func (s *Service) Receipt(ctx context.Context, caller token.Caller, uid id.Transfer, kind string) (ReceiptFile, error) {
-	return s.receipt(ctx, uid, kind, caller.Person)
+	var as id.Organization
+	if kind == transfer.StatedErased && caller.Has(transfer.RoleOrganizationAdmin) {
+		free, err := s.store.SharesLimits(ctx, caller.Organization)
+		if err != nil {
+			return ReceiptFile{}, err
+		}
+		if !free {
+			as = caller.Organization
+		}
+	}
+	return s.receipt(ctx, uid, kind, caller.Person, as)
+}
+
+// Certificate returns the certificate of erasure of a transfer.
+// Errors: transfer.ErrNotFound, translog.ErrPending.
+func (s *Service) Certificate(ctx context.Context, uid id.Transfer) (ReceiptFile, error) {
+	return s.receipt(ctx, uid, transfer.StatedErased, id.Person{}, id.Organization{})
 }
 
 // ReservationReceipt is Receipt for the token of the reservation, and for its creator.
@@ -131,7 +148,7 @@ func (s *Service) ReservationReceipt(ctx context.Context, caller token.Caller, u
 	if r.Open() {
 		return ReceiptFile{}, transfer.ErrNotFound.With("the reservation is not confirmed")
 	}
-	return s.receipt(ctx, r.Transfer, kind, id.Person{})
+	return s.receipt(ctx, r.Transfer, kind, id.Person{}, id.Organization{})
 }
 
 // LinkedReceipt is Receipt for the holder of a link, and of its download token where the transfer is protected.
@@ -144,7 +161,7 @@ func (s *Service) LinkedReceipt(ctx context.Context, caller token.Caller, key, k
 	if t.Locked {
 		return ReceiptFile{}, transfer.ErrLocked.With("the transfer is protected: POST …/access answers a token that opens it")
 	}
-	return s.receipt(ctx, t.UID, kind, id.Person{})
+	return s.receipt(ctx, t.UID, kind, id.Person{}, id.Organization{})
 }
 
 // PartyReceipt is Receipt of what the holder of a party's link has handed in last.
@@ -154,13 +171,13 @@ func (s *Service) PartyReceipt(ctx context.Context, caller token.Caller, key, ki
 	if err != nil {
 		return ReceiptFile{}, err
 	}
-	return s.receipt(ctx, uid, kind, id.Person{})
+	return s.receipt(ctx, uid, kind, id.Person{}, id.Organization{})
 }
 
 // receipt returns a stored statement with its proof.
 // Errors: transfer.ErrNotFound, translog.ErrPending.
-func (s *Service) receipt(ctx context.Context, uid id.Transfer, kind string, reader id.Person) (ReceiptFile, error) {
-	stored, err := s.store.Receipt(ctx, uid, kind, reader)
+func (s *Service) receipt(ctx context.Context, uid id.Transfer, kind string, reader id.Person, as id.Organization) (ReceiptFile, error) {
+	stored, err := s.store.Receipt(ctx, uid, kind, reader, as)
 	if err != nil {
 		return ReceiptFile{}, err
 	}
@@ -220,7 +237,7 @@ func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.At
 	if err != nil {
 		return nil, nil //nolint:nilerr // a reference of another kind
 	}
-	f, err := s.receipt(ctx, uid, transfer.StatedDelivered, id.Person{})
+	f, err := s.receipt(ctx, uid, transfer.StatedDelivered, id.Person{}, id.Organization{})
 	b := shortBuffer{limit: mail.MaxAttachment}
 	if err == nil {
 		err = s.WriteReceipt(ctx, &b, f)
@@ -235,7 +252,7 @@ func (s *Service) MailedReceipt(ctx context.Context, reference string) (*mail.At
 // Errors: transfer.ErrNotFound.
 func (s *Service) EraseReceipts(ctx context.Context, by audit.Actor, uid id.Transfer) error {
 	return s.store.InTx(ctx, func(tx *postgres.Store) error {
-		n, err := tx.EraseReceipts(ctx, []id.Transfer{uid})
+		n, err := tx.EraseReceipts(ctx, []id.Transfer{uid}, id.Person{}, s.now())
 		if err == nil && n == 0 {
 			err = transfer.ErrNotFound
 		}

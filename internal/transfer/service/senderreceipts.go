@@ -94,5 +94,5 @@ func (s *Service) SentReceipt(ctx context.Context, key, kind string) (ReceiptFil
 	if stored.SenderCheckedAt.IsZero() {
 		return ReceiptFile{}, transfer.ErrLocked.With("the address is not checked: POST to the URL without /receipt checks it")
 	}
-	return s.receipt(ctx, stored.Transfer, kind, id.Person{})
+	return s.receipt(ctx, stored.Transfer, kind, id.Person{}, id.Organization{})
 }

@@ -17,13 +17,21 @@ const singleDownloads = 100
 
 // state records in the transparency log that something happened to transfers, once for each kind. Transfers without a receipt are left out.
 func (s *Service) state(ctx context.Context, tx *postgres.Store, kind string, transfers ...id.Transfer) error {
-	receipts, err := tx.ReceiptsOf(ctx, transfers)
+	receipts, err := tx.ReceiptsOf(ctx, transfers, false)
 	if err != nil {
 		return err
 	}
+	return s.insertStatements(ctx, tx, kind, receipts, func(id.Transfer) transfer.Event { return transfer.Event{} })
+}
+
+// insertStatements states an event of each receipt. more returns what the statement about a transfer says besides.
+func (s *Service) insertStatements(ctx context.Context, tx *postgres.Store, kind string, receipts []postgres.Receipt,
+	more func(id.Transfer) transfer.Event) error {
 	now := s.now()
 	for i, r := range receipts {
-		receipts[i].Body = transfer.FormatEvent(transfer.Event{Salt: salt(), Transfer: r.Transfer, Kind: kind, At: now, Receipt: r.Entry})
+		e := more(r.Transfer)
+		e.Salt, e.Transfer, e.Kind, e.At, e.Receipt = salt(), r.Transfer, kind, now, r.Entry
+		receipts[i].Body = transfer.FormatEvent(e)
 		receipts[i].Entry = proof.Entry(receipts[i].Body)
 	}
 	return tx.InsertStatements(ctx, kind, receipts, now)
@@ -38,15 +46,26 @@ func (s *Service) stateEnd(ctx context.Context, tx *postgres.Store, uids []id.Tr
 	return s.state(ctx, tx, kind, uids...)
 }
 
-// CertifyErasure states of ended transfers that all their stored bytes are deleted.
+// CertifyErasure states of ended transfers that all their stored bytes are deleted: the certificate of erasure. It needs no receipt that is
+// kept, because it only names its hash.
 func (s *Service) CertifyErasure(ctx context.Context) error {
 	var after, last id.Transfer
 	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.TakeErased(ctx, after, endBatch)
-		if err != nil || len(uids) == 0 {
+		taken, err := tx.TakeErased(ctx, after, endBatch)
+		if err != nil || len(taken) == 0 {
 			return 0, err
 		}
-		last = uids[len(uids)-1]
-		return len(uids), s.state(ctx, tx, transfer.StatedErased, uids...)
+		last = taken[len(taken)-1].Transfer
+		uids, of := make([]id.Transfer, len(taken)), make(map[id.Transfer]postgres.Erased, len(taken))
+		for i, e := range taken {
+			uids[i], of[e.Transfer] = e.Transfer, e
+		}
+		receipts, err := tx.ReceiptsOf(ctx, uids, true)
+		if err != nil {
+			return 0, err
+		}
+		return len(taken), s.insertStatements(ctx, tx, transfer.StatedErased, receipts, func(uid id.Transfer) transfer.Event {
+			return transfer.Event{Reason: of[uid].Reason, Ended: of[uid].DeletedAt, Files: of[uid].Contents}
+		})
 	}, func() { after = last })
 }

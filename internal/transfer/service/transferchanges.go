@@ -67,7 +67,7 @@ func (s *Service) mayChange(t postgres.SeenTransfer) error {
 	switch {
 	case !t.AsSender:
 		return transfer.ErrSenderOnly
-	case t.State.Ended() || !s.now().Before(t.ExpiresAt.Add(s.expiryGrace)):
+	case t.State.Ended() || !s.now().Before(t.KeptUntil(s.expiryGrace)):
 		return transfer.ErrEnded
 	}
 	return nil

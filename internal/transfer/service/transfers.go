@@ -191,7 +191,7 @@ func (s *Service) asSeen(r postgres.SeenTransfer, maxObjects int32) SeenTransfer
 	}
 	t.State = transfer.Expired
 	if r.AsSender {
-		t.ExtendableUntil = r.ExpiresAt.Add(s.expiryGrace)
+		t.ExtendableUntil = r.KeptUntil(s.expiryGrace)
 		return t
 	}
 	t.withheld = true
@@ -337,9 +337,9 @@ func (s *Service) DeleteTransfer(ctx context.Context, caller token.Caller, uid i
 			return err
 		}
 		if t.AsSender { // nobody can extend it any more
-			err = s.endTransfers(ctx, tx, []id.Transfer{uid}, transfer.Expired)
+			err = s.endTransfers(ctx, tx, []id.Transfer{uid}, transfer.Expired, transfer.ErasedByDeletion)
 		} else {
-			err = s.revokeUnreachable(ctx, tx, []id.Transfer{uid})
+			err = s.revokeUnreachable(ctx, tx, []id.Transfer{uid}, transfer.ErasedByDeletion)
 		}
 		if err != nil {
 			return err

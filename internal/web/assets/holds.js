@@ -8,6 +8,9 @@ import { saveBody } from "./downloads.js";
 /** What can be held. @type {() => [string, string][]} */
 const kinds = () => [["person", T("Person")], ["mailbox", T("Mailbox")], ["transfer", T("Transfer")]];
 
+/** Those that are made by people, and those that rules of organizations make. */
+const named = () => [...kinds(), ["retention", T("Rule of the organization")]];
+
 /** @typedef {TransferAPI["Hold"]} Hold */
 
 /**
@@ -35,7 +38,7 @@ export const Holds = ({ of, at, Act, transfers, onChange }) => html`<section cla
 /** @param {{of: Hold, at: string, Act: any, transfers: (uid: string) => string, onChange: () => void}} props */
 const Row = ({ of: h, at, Act, transfers, onChange }) => html`<tr>
   <th scope="row" class="break">${h.case}<span class="hint block">${h.reason}</span></th>
-  <td class="break">${Object.fromEntries(kinds())[h.kind]}<span class="hint block">
+  <td class="break">${Object.fromEntries(named())[h.kind]}<span class="hint block">
     ${h.kind === "transfer" ? html`<a href=${transfers(h.subject)}>${h.subject}</a>` : h.email ?? h.subject}</span></td>
   <td>${when(h.createdAt)}<span class="hint block">${h.until ? F("until %s", day(h.until)) : T("no end")}</span></td>
   <td>${N("%d row", "%d rows", h.rows)}<span class="hint block">${N("%d file", "%d files", h.files)}

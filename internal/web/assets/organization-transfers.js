@@ -7,6 +7,7 @@ import { own, transfer } from "./api.js";
 import { OrganizationPolicy, policyOf } from "./malware.js";
 import { UploadOrigins } from "./organization-origins.js";
 import { UsageOverTime } from "./organization-usage.js";
+import { Retention, retentionOf } from "./organization-retention.js";
 import { saveBody } from "./downloads.js";
 import { useStepUp } from "./stepup.js";
 import { now } from "./session.js";
@@ -25,7 +26,7 @@ function Rules({ value }) {
       "maxRecipients"].map((name) => [name, Number(input[name])]));
     const json = { ...numbers, availableTtl: days, protectionLevel: input.protectionLevel, priorityEnabled: input.priorityEnabled === "on",
       pinningEnabled: input.pinningEnabled === "on",
-      ...(value.inspection ? { inspection: policyOf(input) } : {}) };
+      ...(value.inspection ? { inspection: policyOf(input) } : {}), retention: retentionOf(input) };
     await stepUp("PUT", `${transfer}/adminunit`, json);
   });
   const number = (name, label) => html`<${Field} label=${label} name=${name} type="number" min="1" required defaultValue=${value[name]} />`;
@@ -48,6 +49,7 @@ function Rules({ value }) {
       <${Check} label=${T("Owners of mailboxes may keep transfers for longer")} name="pinningEnabled"
         defaultChecked=${value.pinningEnabled} />
       ${value.inspection && html`<${OrganizationPolicy} value=${value.inspection} />`}
+      <${Retention} value=${value.retention} />
       <${Save} of=${save} />
     <//>
     ${dialog}

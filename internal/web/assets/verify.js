@@ -71,6 +71,17 @@ function factsOf({ lines }) {
   return facts.filter(([, value]) => value);
 }
 
+/** Why something was erased. @returns {Record<string, string>} */
+const reasons = () => ({ expiry: T("It had expired."), retention: T("Its organization keeps nothing for longer."),
+  deletion: T("It was deleted."), account: T("The account of the last person who had it was deleted.") });
+
+/** What a certificate of erasure says, in sentences. @param {import("./proof.js").Statement} receipt */
+function Erasure({ lines }) {
+  const said = (/** @type {string} */ name) => lines.find((l) => l.name === name)?.value ?? "";
+  return html`<p>${F("All stored files of this transfer were erased by %s.", exactly(said("at")))} ${reasons()[said("reason")]}</p>
+    <p class="dim">${T("This says nothing about copies elsewhere: in backups, or with people who had downloaded the files.")}</p>`;
+}
+
 /** The name of a file without its folders. @param {string} name */
 const base = (name) => name.split("/").at(-1);
 
@@ -96,7 +107,9 @@ function Proved({ receipt, rows, others, onRemove }) {
     open: ["plain", T("not checked: choose this file as well")] };
   const end = (file, size) => html`<td class="right">${bytes(size)}${file && html`
     <${Tool} icon="close" label=${F("Remove %s", file.name)} onClick=${() => onRemove(file)} />`}</td>`;
-  return html`<dl class="facts">${facts.length > 0 ? facts.map(([name, value]) => html`<dt>${name}</dt><dd class="break">${value}</dd>`)
+  const erased = receipt.lines.some((l) => l.name === "event" && l.value === "erased");
+  return html`${erased && html`<${Erasure} ...${receipt} />`}
+    <dl class="facts">${facts.length > 0 ? facts.map(([name, value]) => html`<dt>${name}</dt><dd class="break">${value}</dd>`)
     : signed}</dl>
     ${(rows.length > 0 || others.length > 0) && html`<table class="delivered proven">
       <thead><tr><th scope="col">${T("File")}</th><th scope="col" class="right">${T("Size")}</th></tr></thead>
