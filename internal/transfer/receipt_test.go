@@ -212,6 +212,8 @@ func TestReceiptVectors(t *testing.T) {
 	l.add(t, statement)
 	l.add(t, event)
 	l.add(t, []byte("other statement 4\n"))
+	l.add(t, transfer.FormatEvent(transfer.Event{Salt: []byte("0011223344556677"), Transfer: uid, Kind: transfer.StatedErased,
+		At: at.Add(15 * 24 * time.Hour), Receipt: entry, Reason: transfer.ErasedByExpiry, Ended: at.Add(14 * 24 * time.Hour), Files: 1}))
 	doc, err := os.ReadFile("../../docs/use/receipts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +231,8 @@ func TestReceiptVectors(t *testing.T) {
 	}
 	for name, content := range map[string][]byte{
 		"receipt.consign": l.file(t, 4, 7, at.Add(time.Minute)), "erased.consign": l.file(t, 5, 7, time.Time{}), "hello.txt": hello,
-		"keys": []byte(l.key(t) + " signing\n"), "witness": []byte(witness + "\n"),
+		"certificate.consign": l.file(t, 7, 8, time.Time{}),
+		"keys":                []byte(l.key(t) + " signing\n"), "witness": []byte(witness + "\n"),
 	} {
 		path := filepath.Join("testdata", "receipt", name)
 		if *update {

@@ -37,7 +37,8 @@ func (r Retention) check(problems *fault.Problems, ttls []int32) {
 		least int32 // of most
 		only  bool  // nobody in the organization can delete them, so a least would be none
 	}{
-		{"transfers", r.Transfers, 1, false}, {"receipts", r.Receipts, 1, false}, {"mails", r.Mails, 1, true}, {"audit", r.Audit, minKeptAudit, true},
+		{"transfers", r.Transfers, 1, false}, {"receipts", r.Receipts, 1, false},
+		{"mails", r.Mails, 1, true}, {"audit", r.Audit, minKeptAudit, true},
 	} {
 		name := "retention." + k.name
 		switch {
