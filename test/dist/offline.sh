@@ -61,7 +61,9 @@ curl -sSI "$server/readyz" >answer || { tail -n 5 caddy.log >&2; fail "Caddy doe
 grep -q '^HTTP/2 200' answer && grep -q '^content-type: ' answer || fail "no HTTP/2 with lower-case headers: $(cat answer)"
 api=$(sed -n 's/^token: *//p' var/demo.txt)
 for name in ann anna; do
-  CONSIGN_DATA_DIR=$work/var CONSIGN_PUBLIC_URL=$server consign mailbox create owner@example.com $name >/dev/null
+  export CONSIGN_DATA_DIR=$work/var CONSIGN_PUBLIC_URL=$server
+  consign person create "$name@example.com" >/dev/null
+  consign mailbox create "$name@example.com" $name >/dev/null
 done
 echo "ok: HTTP/2, lower-case headers"
 
@@ -128,7 +130,7 @@ for document in README.md docs/use/{integrate,uploads,receipts,operations}.md do
       filled "blocks/$number.sh"
       echo 'declare -p S T I R RES TOKEN ID CODE SHOWN CONSIGN_SERVER CONSIGN_TOKEN 2>/dev/null >state || true'
     } >"$number.sh"
-    if bash "$number.sh" >"$number.log" 2>&1 </dev/null; then
+    if timeout 120 bash "$number.sh" >"$number.log" 2>&1 </dev/null; then
       ran=$((ran + 1))
       echo "ok: $document:$line"
     else
