@@ -49,7 +49,7 @@ for client in bin/oapijob bin/ogenjob 'node heyapi.mjs' 'node typescript.mjs'; d
     fail "the owner lacks the file of $client"
   echo "ok: $client"
 done
-works oapi-codegen "$(version github.com/oapi-codegen/oapi-codegen/v2)" "both OpenAPI documents; what it makes compiles and sends a file"
-works ogen "$(version github.com/ogen-go/ogen)" "both OpenAPI documents; what it makes compiles and sends a file"
-works "@hey-api/openapi-ts" "$(npm_version @hey-api/openapi-ts test/generators)" "both OpenAPI documents; what it makes compiles and sends a file"
-works openapi-typescript "$(npm_version openapi-typescript test/generators)" "both OpenAPI documents; what it makes compiles and sends a file"
+works oapi-codegen "$(version github.com/oapi-codegen/oapi-codegen/v2)" "both documents; its client sends a file"
+works ogen "$(version github.com/ogen-go/ogen)" "both documents; its client sends a file"
+works "@hey-api/openapi-ts" "$(npm_version @hey-api/openapi-ts test/generators)" "both documents; its client sends a file"
+works openapi-typescript "$(npm_version openapi-typescript test/generators)" "both documents; its client sends a file"

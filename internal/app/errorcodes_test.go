@@ -185,6 +185,11 @@ func checkGenerated(t *testing.T, file, want string) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, []byte(want)) {
-		t.Errorf("%s is not current: run go test ./internal/app -run %s -update", file, t.Name())
+		has, wants := strings.Split(string(got), "\n"), strings.Split(want, "\n")
+		n := 0
+		for n < min(len(has), len(wants))-1 && has[n] == wants[n] {
+			n++
+		}
+		t.Errorf("%s is not current: run go test ./internal/app -run %s -update\nline %d is  %s\nand not %s", file, t.Name(), n+1, wants[n], has[n])
 	}
 }
