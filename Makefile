@@ -92,7 +92,8 @@ $(suites): postgres build
 
 # Programs of others, which docs/interoperability.md lists. GB, CUTS and KILLS make the run of the clients a short one.
 test-interoperability:
-	@for name in uploads targets generators oidc jose jed; do echo "== $$name"; FIGURES=1 $(MAKE) --no-print-directory test-$$name || exit 1; done
+	@for name in uploads targets generators oidc jose jed; do \
+		echo "== $$name"; FIGURES=1 $(MAKE) --no-print-directory test-$$name || exit 1; done
 	@GB=1 CUTS=3 KILLS=10 EVENTS=100 WEBHOOK_KILLS=3 FIGURES=1 $(MAKE) --no-print-directory test-clients
 
 bench: postgres build ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help

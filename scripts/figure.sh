@@ -20,7 +20,11 @@ table=$into/docs/interoperability.md
 while IFS= read -r row; do
   row=$row awk -v tail=" $(date -u +%F) | $commit | \`make $target\` |" '
     BEGIN { row = ENVIRON["row"] tail; split(ENVIRON["row"], new, "|") }
-    /^\| / && body { split($0, old, "|"); if (old[2] == new[2]) next; if (!done && tolower(old[2]) > tolower(new[2])) { print row; done = 1 } }
+    /^\| / && body {
+      split($0, old, "|")
+      if (old[2] == new[2]) next
+      if (!done && tolower(old[2]) > tolower(new[2])) { print row; done = 1 }
+    }
     body && !/^\|/ && !done { print row; done = 1 }
     /^\|---/ { body = 1 }
     { print }

@@ -44,7 +44,8 @@ arrived() { # arrived DIRECTORY PROGRAM: waits until a folder with its manifest 
   done
   [ -n "$manifest" ] || fail "nothing arrived at $2: $(curl -fsS "$identity/webhooks" -H "Authorization: Bearer $access")"
   diff -r --exclude manifest.json "$work/sent" "$(dirname "$manifest")" || fail "$2 has other files"
-  [ "$(node -p 'JSON.parse(fs.readFileSync(process.argv[1])).files.length' "$manifest")" = 5 ] || fail "the manifest at $2: $(cat "$manifest")"
+  [ "$(node -p 'JSON.parse(fs.readFileSync(process.argv[1])).files.length' "$manifest")" = 5 ] ||
+    fail "the manifest at $2: $(cat "$manifest")"
   echo "ok: $2"
 }
 arrived "$work/dav" rclone

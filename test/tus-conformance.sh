@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The conformance files for tus of https://github.com/sagikazarmark/tus-conformance-tests, unmodified, by hurl, each against a reservation of
-# its own. Those of the list below must fail, all others succeed. TUS_CONFORMANCE is a directory with the files; without it, they are cloned.
+# The conformance files for tus of https://github.com/sagikazarmark/tus-conformance-tests, unmodified, by hurl, each against a reservation
+# of its own. Those of the list below must fail, all others succeed. TUS_CONFORMANCE is a directory with the files; without it, they are
+# cloned.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 command -v hurl >/dev/null || fail "hurl is missing: install it from https://hurl.dev (Debian has it from 14 on) and run this again"
@@ -42,4 +43,5 @@ printf '%s\n' ${wrong[@]+"${wrong[@]}"}
 [ ${#wrong[@]} = 0 ] || fail "${#wrong[@]} files differ from the list"
 [ "$passed" -gt 0 ] || fail "$files has no file"
 echo "ok: $passed files, $(grep -c . <<<"$known") known to differ"
-works "tus-conformance-tests" "hurl $(hurl --version | sed -n '1s/hurl \([0-9.]*\).*/\1/p')" "$passed files succeed, $(grep -c . <<<"$known") are known not to"
+works tus-conformance-tests "hurl $(hurl --version | sed -n '1s/hurl \([0-9.]*\).*/\1/p')" \
+  "$passed files succeed, $(grep -c . <<<"$known") are known not to"

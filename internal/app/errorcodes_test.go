@@ -190,6 +190,7 @@ func checkGenerated(t *testing.T, file, want string) {
 		for n < min(len(has), len(wants))-1 && has[n] == wants[n] {
 			n++
 		}
-		t.Errorf("%s is not current: run go test ./internal/app -run %s -update\nline %d is  %s\nand not %s", file, t.Name(), n+1, wants[n], has[n])
+		t.Errorf("%s is not current: run go test ./internal/app -run %s -update\nline %d is  %s\nand not %s", file, t.Name(), n+1,
+			wants[n], has[n])
 	}
 }

@@ -79,7 +79,8 @@ func TestFiguresCanBeWritten(t *testing.T) {
 		}
 		write("README.md", readme)
 	}
-	programs := regexp.MustCompile(`^text\n\n\| program \|\n\|---\|\n\| A \| 2 \| x \|.*make test-oidc.*\n\| b \| 2 \| new \|.*\n\| c \| 3 \| y \|.*\n\nmore\n$`)
+	programs := regexp.MustCompile(`^text\n\n\| program \|\n\|---\|\n\| A \| 2 \| x \|.*make test-oidc.*\n` +
+		`\| b \| 2 \| new \|.*\n\| c \| 3 \| y \|.*\n\nmore\n$`)
 	err := run("oidc", "| c | 3 | y |\n| b | 2 | new |\n| A | 2 | x |\n", "FIGURES=1")
 	if text := read("docs/interoperability.md"); err != nil || !programs.MatchString(text) {
 		t.Errorf("%v, docs/interoperability.md is %s", err, text)
