@@ -122,7 +122,8 @@ var breakages = []row{
 	{name: "bucket without the right to write", options: inBucket,
 		want:   said{"bucket.", "storage of files does not work", "ConsignStorageDown", "storage failed"},
 		breaks: func(b *broken) { b.refuse("PUT") }},
-	{name: "memory nearly at its limit", want: said{"memory.low", "", "ConsignMemoryLow", ""}, breaks: func(b *broken) { b.used.Store(950 << 20) }},
+	{name: "memory nearly at its limit", want: said{"memory.low", "", "ConsignMemoryLow", ""},
+		breaks: func(b *broken) { b.used.Store(950 << 20) }},
 	{name: "file damaged", want: said{"", "", "ConsignFileDamaged", ""}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at) VALUES (gen_random_uuid(), 'sum', now(), now())`)
 	}},

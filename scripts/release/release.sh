@@ -86,7 +86,8 @@ manual() { # the manual page of the server
 archive() { # archive DIR FILE [tar arguments]
   local dir=$1 file=$2
   shift 2
-  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$stage/$dir" "$@" -cf - . | if [[ $file == *.tgz ]]; then gzip -9n; else cat; fi >"dist/$file"
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$stage/$dir" "$@" -cf - . |
+    if [[ $file == *.tgz ]]; then gzip -9n; else cat; fi >"dist/$file"
 }
 
 # image makes an archive of the image that Dockerfile describes. The stage "build" of Dockerfile is replaced by a directory with
@@ -126,7 +127,8 @@ git archive HEAD api clients/typescript LICENSE | tar -xC "$stage/npm"
 cp LICENSE "$stage/npm/clients/typescript"
 (
   cd "$stage/npm/clients/typescript"
-  { npm pkg set "version=$VERSION" && npm ci --no-audit --no-fund && npm run build && npm pack --pack-destination "$stage/npm"; } >"$stage/npm.log" 2>&1
+  { npm pkg set "version=$VERSION" && npm ci --no-audit --no-fund && npm run build &&
+    npm pack --pack-destination "$stage/npm"; } >"$stage/npm.log" 2>&1
 ) || { tail -n 20 "$stage/npm.log" >&2; fail "the npm package was not made"; }
 cp "$stage/npm/consign-client-$VERSION.tgz" dist
 

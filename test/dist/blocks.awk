@@ -1,6 +1,8 @@
 # Writes each shell block of a Markdown file to out/NN.sh, and a line for each to standard output: NN, line number, reason why it does not
 # run. A block without a language is one when it begins as a command does: it cannot hide from the check that way.
-function command(line) { return line ~ /^(curl|consign|consign-client|bin\/consign|make|export|sed|cp|cat|psql|git|apt-get|sudo|openssl|[A-Z]+=[^ ]*)( |$)/ }
+function command(line) {
+  return line ~ /^(curl|consign|consign-client|bin\/consign|make|export|sed|cp|cat|psql|git|apt-get|sudo|openssl|[A-Z]+=[^ ]*)( |$)/
+}
 /^ *```/ {
   if (!inside) {
     inside = 1; start = NR; text = ""; first = ""; language = $0

@@ -17,7 +17,8 @@ mkdir proxy bin
 others=$GOMODCACHE/cache/download
 tar -xf "$dist/consign-$version.goproxy.tar" -C proxy
 for command in consign consign-client; do
-  GOBIN=$work/bin GOMODCACHE="$work/modules" GOPROXY="file://$work/proxy,file://$others" GOSUMDB=off GOTOOLCHAIN=local GOFLAGS='-trimpath -modcacherw' \
+  GOBIN=$work/bin GOMODCACHE="$work/modules" GOPROXY="file://$work/proxy,file://$others" GOSUMDB=off GOTOOLCHAIN=local \
+    GOFLAGS='-trimpath -modcacherw' \
     CGO_ENABLED=0 go install "github.com/consign-dev/consign/cmd/$command@v$version" || fail "go install $command"
 done
 [ "$(bin/consign version)" = "consign $version" ] || fail "the installed binary is $(bin/consign version)"
@@ -46,14 +47,17 @@ echo "ok: each says $version"
 
 step "A server behind Caddy at https://files.example.com"
 mkdir run
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=files.example.com -addext subjectAltName=DNS:files.example.com \
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=files.example.com \
+  -addext subjectAltName=DNS:files.example.com \
   -keyout key.pem -out ca.pem 2>openssl.log || fail "$(cat openssl.log)"
 sed "s|^{\$PUBLIC_HOST} {|&\n\ttls $work/ca.pem $work/key.pem|" "$root/docs/use/proxy/Caddyfile" >Caddyfile
 export CURL_CA_BUNDLE=$work/ca.pem SSL_CERT_FILE=$work/ca.pem NODE_EXTRA_CA_CERTS=$work/ca.pem HOME=$work/home CONSIGN_LOG_FORMAT=text
 mkdir "$HOME"
 PATH=$work/bin:$(postgres_bin):$PATH
-root=$work CONSIGN_TRUSTED_PROXIES=127.0.0.1 CONSIGN_RATE_LIMIT=off public_url=https://files.example.com start_server "$work/var" 8080 9090 --demo
-PUBLIC_HOST=files.example.com XDG_DATA_HOME=$work/caddy XDG_CONFIG_HOME=$work/caddy caddy run --config Caddyfile --adapter caddyfile >caddy.log 2>&1 &
+root=$work CONSIGN_TRUSTED_PROXIES=127.0.0.1 CONSIGN_RATE_LIMIT=off public_url=https://files.example.com \
+  start_server "$work/var" 8080 9090 --demo
+PUBLIC_HOST=files.example.com XDG_DATA_HOME=$work/caddy XDG_CONFIG_HOME=$work/caddy \
+  caddy run --config Caddyfile --adapter caddyfile >caddy.log 2>&1 &
 at_exit end "$!"
 server=https://files.example.com
 for _ in $(seq 300); do curl -fs -o /dev/null "$server/readyz" && break; sleep 0.1; done
@@ -100,7 +104,11 @@ before() { # what a reader has before the examples of a document
       attach report.pdf a
       curl -fsS -T report.pdf -H "Authorization: $token" "$content"
       call POST "$reservation/confirm" -H "Authorization: $token" >/dev/null
-      for _ in $(seq 100); do curl -fs "$reservation/receipt" -H "Authorization: $token" -o receipt.consign && [ -s receipt.consign ] && break; sleep 0.2; done ;;
+      for _ in $(seq 100); do
+        curl -fs "$reservation/receipt" -H "Authorization: $token" -o receipt.consign
+        [ ! -s receipt.consign ] || break
+        sleep 0.2
+      done ;;
   esac
 }
 
