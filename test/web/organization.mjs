@@ -26,6 +26,30 @@ async function send(who) {
 }
 
 export async function organizationTests() {
+  await test("administrators: rules about how long things stay", async () => {
+    const { boss } = await office("retention");
+    const p = await page(await signedIn(boss), "/organization#settings");
+    const transfers = p.getByRole("group", { name: "Files of transfers" });
+    await transfers.getByLabel("At least").fill("30");
+    await transfers.getByLabel("At most").fill("10");
+    const save = () => p.locator("form", { hasText: "How long things stay" }).getByRole("button", { name: "Save" }).click();
+    await save();
+    await p.getByRole("alert").first().waitFor();
+    await judge(p, "/organization#settings, wrong rules");
+    await transfers.getByLabel("At most").fill("3650");
+    await p.getByRole("group", { name: "Log of changes" }).getByLabel("At most").fill("400");
+    await save();
+    await p.getByText("Saved").first().waitFor();
+    equal((await api("GET", "/transfer/v2/adminunit", { token: await access(boss) })).body.retention,
+      { transfers: { least: 30, most: 3650 }, audit: { most: 400 } }, "rules");
+    for (const [look, options] of looks) {
+      const one = await page(await signedIn(boss, options), "/organization#settings");
+      await one.locator("input[name=retention-transfers-least]").waitFor();
+      await shoot(one, `organization-retention-${look}`);
+      await judge(one, `/organization#settings with rules (${look})`);
+    }
+  });
+
   await test("administrators: a member is held, told, exported and let go", async () => {
     const { boss, member } = await office("holds");
     const empty = await page(await signedIn(boss), "/organization#holds");
