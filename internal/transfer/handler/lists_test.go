@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -153,23 +151,14 @@ func TestConfirmingManyFiles(t *testing.T) {
 // 64 KiB may have a megabyte of them. The page is streamed, so that a slow reader does not hold it all in memory. It is
 // not parallel, because it measures the memory of the process.
 func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memory
-	s := testkit.New(t, testkit.Demo(), testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "100,1/s"))
+	s, ann := newMailbox(t, testkit.Env("CONSIGN_NEW_TRANSFER_BUCKET", "100,1/s"))
 	const transfers = 24
-	password, err := os.ReadFile(filepath.Join(s.DataDir, "demo.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, key, _ := strings.Cut(string(password), "password: ")
-	olivia := s.Stranger()
-	olivia.ID = olivia.Post(s.Identity+"/auth/login",
-		object{"email": "owner@example.com", "type": "bcrypt", "key": strings.TrimSpace(key)}).Want(http.StatusOK).String("token")
-	olivia.Refresh()
 	fields := map[string]string{}
 	for i := range 250 {
 		fields[fmt.Sprint(i)] = strings.Repeat("x", 4000)
 	}
 	for i := range transfers {
-		r := s.Stranger().Post(s.Transfer+"/public/mailbox/demo",
+		r := s.Stranger().Post(s.Transfer+"/public/mailbox/ann",
 			object{"anonSender": "Sam", "anonEmail": "sam@example.com", "message": strings.Repeat("m", i*100)}).Want(http.StatusCreated)
 		sam := s.Stranger().As(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		reservation := s.Transfer + "/reservations/" + r.String("uid")
@@ -186,7 +175,7 @@ func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memo
 		string(long)); err != nil || done.RowsAffected() != transfers-2 {
 		t.Fatalf("%d transfers got long fields, %v", done.RowsAffected(), err)
 	}
-	list, _ := olivia.Get(s.Transfer + "/transfers").Want(http.StatusOK).Value("transfers").([]any)
+	list, _ := ann.Get(s.Transfer + "/transfers").Want(http.StatusOK).Value("transfers").([]any)
 	if len(list) != transfers {
 		t.Fatalf("%d transfers, want %d", len(list), transfers)
 	}
@@ -198,7 +187,7 @@ func TestPageOfLongFields(t *testing.T) { //nolint:paralleltest // measures memo
 		}
 	}
 
-	if held := heldFor(t, s, olivia, s.Transfer+"/transfers"); held > 8<<20 {
+	if held := heldFor(t, s, ann, s.Transfer+"/transfers"); held > 8<<20 {
 		t.Errorf("the answer to a slow reader holds %d MB", held>>20)
 	}
 }
