@@ -187,7 +187,8 @@ func VolumeBytes(gigabytes float64) (bytes int64, problem string) {
 func FreePlan(newTransfers int, drainRate float64) LimitsChange {
 	return LimitsChange{
 		ServiceEnabled: To(true), Users: To(100_000), TransferVolumeGB: To(UnlimitedGB), StorageVolumeGB: To(UnlimitedGB),
-		GDPRContract: To(true), SecureSpaces: To(false), MimeTypeFilter: To(true), NewTransferLimit: To(newTransfers), NewTransferDrainRate: To(drainRate),
+		GDPRContract: To(true), SecureSpaces: To(false), MimeTypeFilter: To(true),
+		NewTransferLimit: To(newTransfers), NewTransferDrainRate: To(drainRate),
 		NewTransferReceiversLimit: To(100), AdminPortal: To(false), MailboxGroups: To(10), ChangeHostname: To(HostnameFixed),
 	}
 }
