@@ -23,7 +23,8 @@ rm -rf "${tree:?}/repository" "$tree/home/nina" "$tree/root/consign"
 git clone -q --no-hardlinks "$root" "$tree/repository"
 git -C "$tree/repository" checkout -q "$(git rev-parse HEAD)"
 cp test/newcomer/walk.sh "$tree/walk.sh"
-printf '[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n' >"$tree/etc/gitconfig" # the repository belongs to root; newcomers clone from a forge
+# The repository belongs to root; newcomers clone from a forge.
+printf '[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n' >"$tree/etc/gitconfig"
 cp /etc/resolv.conf "$tree/etc/resolv.conf"
 cp /etc/ssl/certs/ca-certificates.crt "$tree/etc/ssl/certs/" # the network may have a certificate authority of its own
 

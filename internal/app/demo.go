@@ -32,6 +32,7 @@ type demoState struct {
 }
 
 // seedDemo creates the demo's owner, mailbox and examples once, on one replica. It refuses a database with people that it did not create.
+// The transaction only keeps the lock: what is seeded is committed piece by piece, so that an interrupted seeding goes on.
 func (a *App) seedDemo(ctx context.Context) error {
 	return a.DB.InTx(ctx, func(tx database.Tx) error {
 		if err := database.LockSetting(ctx, tx, demoSetting); err != nil {

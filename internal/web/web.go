@@ -27,7 +27,8 @@ import (
 	"github.com/consign-dev/consign/internal/i18n"
 )
 
-//go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/admin/*.js assets/admin/*.css assets/thirdparty/*.js assets/thirdparty/*.woff2 assets/thirdparty/noble/*.js
+//go:embed assets/*.css assets/*.js assets/*.svg assets/upload/*.js assets/admin/*.js assets/admin/*.css
+//go:embed assets/thirdparty/*.js assets/thirdparty/*.woff2 assets/thirdparty/noble/*.js
 var files embed.FS
 
 // policy is the Content-Security-Policy. Pages load from and talk to their own host only. Inline scripts do not run, and

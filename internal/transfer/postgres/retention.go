@@ -70,7 +70,7 @@ type Overdue struct {
 	Before       time.Time
 }
 
-// OverdueMails and OverdueAudit return the organizations that have a most for these kinds.
+// OverdueMails returns the organizations that have a most for rows of mails.
 func (s *Store) OverdueMails(ctx context.Context, now time.Time) ([]Overdue, error) {
 	return database.All[Overdue](ctx, s.q, "list rules", `SELECT a.organization, `+due("mails"), now, transfer.RetentionPause)
 }
