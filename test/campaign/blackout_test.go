@@ -37,15 +37,23 @@ const blackoutCuts = 20
 // TestBlackout cuts the power of a server with its Postgres and its disk while people upload by PUT, tus, the IETF's protocol and in
 // parts, confirm, extend, forward and revoke. After each cut the machine starts from what its disk had flushed. Every answer that was
 // given before is still true: bytes held, transfers, dates, revocations, receipts, checkpoints of the log. In the end consign fsck finds
-// nothing. Half of the cuts are with encryption.
+// nothing. Half of the cuts are with encryption, at the same time on another disk.
 func TestBlackout(t *testing.T) {
 	cuts := number(t, "CUTS", blackoutCuts)
 	for _, encryption := range []string{"off", "on"} {
 		t.Run("encryption "+encryption, func(t *testing.T) {
-			newBlackout(t, newVolume(t), binary(t), "CONSIGN_STORAGE_ENCRYPTION="+encryption).cuts((cuts+1)/2, "power cuts")
+			t.Parallel()
+			for left := (cuts + 1) / 2; left > 0; left -= cutsOfDisk {
+				t.Run("disk", func(t *testing.T) {
+					newBlackout(t, newVolume(t), binary(t), "CONSIGN_STORAGE_ENCRYPTION="+encryption).cuts(min(left, cutsOfDisk), "power cuts")
+				})
+			}
 		})
 	}
 }
+
+// cutsOfDisk is after how many cuts a disk is full enough to take a new one. Each cut leaves some 12 MB of files.
+const cutsOfDisk = 200
 
 // cuts cuts the power a number of times, and counts the cuts as what.
 func (b *blackout) cuts(cuts int, what string) {
