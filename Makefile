@@ -49,10 +49,9 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI) $(TYPES) ## gofmt, go vet, golangci-lin
 	@! LC_ALL=C.UTF-8 grep -nE '^.{141,}' $$(git ls-files '*.js' '*.mjs' '*.ts' ':!*.d.ts' ':!*/thirdparty/*') | \
 		grep -vE 'stroke-dasharray|["`>][^"`]{40,}["`<]' || { echo "lines have at most 140 columns" >&2; exit 1; }
 
-test-all: test lint ## everything: test, lint and each test-NAME below
-	@for suite in $(suites); do echo "== $$suite"; $(MAKE) --no-print-directory $$suite || exit 1; done
-	@for script in $(filter-out $(addprefix test/,lib.sh demo-journeys.sh teambeam.sh tus-conformance.sh),$(wildcard test/*.sh)); do \
-		echo "== $$script"; $$script || exit 1; done
+test-all: ## everything: test, lint and each test-NAME below; once a commit, with a table of results (SUITES="test-race test-web")
+	@scripts/testall.sh test lint $(suites) $(patsubst test/%.sh,test-%,$(filter-out $(not_in_all:%=test/%.sh),$(wildcard test/*.sh)))
+not_in_all = lib demo-journeys teambeam tus-conformance
 
 blackout: test-blackout ## cut the power of server, Postgres and disk CUTS (20) times (root, xfsprogs)
 
