@@ -22,7 +22,7 @@ func encryptionRow(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	results := []result{fileResult("upload "+size+", encrypted: against one in plain", ours, plain,
-		atLeast("MB/s", speedRatio(ours, plain), 0.85))}
+		atLeast("MB/s", speedRatio(ours, plain), 0.90))}
 	var paths [2]string
 	for i, p := range sides {
 		if paths[i], err = b.deliver(ctx, p); err != nil {
@@ -40,7 +40,7 @@ func encryptionRow(ctx context.Context, b *bench) ([]result, error) {
 		}
 		r := fileResult(fmt.Sprintf("download %s, encrypted, %d at once: against plain with sendfile", size, conns), ours, plain)
 		if conns == 1 {
-			r.checks = append(r.checks, atLeast("MB/s", speedRatio(ours, plain), 0.60))
+			r.checks = append(r.checks, atLeast("MB/s", speedRatio(ours, plain), 0.65))
 		}
 		results = append(results, r)
 	}
