@@ -45,8 +45,8 @@ func TestDirectory(t *testing.T) {
 			entries = append(entries, proof.Entry(fmt.Append(nil, len(all)+len(entries))))
 		}
 		proofs, err := log.Append(entries)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(proofs) != n {
+			t.Fatalf("%d proofs of %d entries, %v", len(proofs), n, err)
 		}
 		for i, p := range proofs {
 			v, err := proof.Verify(p, entries[i], policy)
