@@ -1793,6 +1793,10 @@ type Sender struct {
 
 // SenderReceipt defines model for SenderReceipt.
 type SenderReceipt struct {
+	// Account True: the link was mailed about a deleted account. `createdAt` is its deletion, `mailbox` is empty and `checked` true. `since` has
+	// `erased` as soon as nothing of it is left, and then `?of=erased` is its certificate of erasure.
+	Account *bool `json:"account,omitempty"`
+
 	// Checked The sender's address was checked
 	Checked   bool       `json:"checked"`
 	CheckedAt *Timestamp `json:"checkedAt,omitempty"`

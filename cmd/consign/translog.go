@@ -4,17 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // logCommand shows and changes the transparency log of receipts.
 func logCommand(ctx context.Context, env environment, args []string) error {
+	if len(args) > 0 && args[0] == "certificate" {
+		return writeCertificate(ctx, env, args[1:])
+	}
 	known := map[string][2]int{"key": {}, "checkpoint": {}, "status": {}, "verify": {}, "rotate": {}, "revoke": {}, "restart": {},
-		"erase": {1, 1}, "certificate": {1, 1}}
+		"erase": {1, 1}}
 	verb, rest, err := action("log", args, known)
 	if err != nil {
 		return err
@@ -63,12 +68,9 @@ func changeLog(ctx context.Context, env environment, a *app.App, verb string, re
 		}
 		return err
 	}
-	uid, err := id.Parse[id.Transfer](rest[0])
+	uid, err := transferOf(verb, rest[0])
 	if err != nil {
-		return usageError("consign log " + verb + ": the argument is the uid of a transfer")
-	}
-	if verb == "certificate" {
-		return writeCertificate(ctx, env, a, uid)
+		return err
 	}
 	if err := a.Transfer.EraseReceipts(ctx, env.actor(), uid); errors.Is(err, transfer.ErrNotFound) {
 		return fmt.Errorf("there is no receipt of the transfer %s", uid)
@@ -78,16 +80,55 @@ func changeLog(ctx context.Context, env environment, a *app.App, verb string, re
 	return nil
 }
 
-// writeCertificate prints the certificate of erasure of a transfer.
-func writeCertificate(ctx context.Context, env environment, a *app.App, uid id.Transfer) error {
-	f, err := a.Transfer.Certificate(ctx, uid)
-	switch {
-	case errors.Is(err, transfer.ErrNotFound):
-		return fmt.Errorf("the erasure of the transfer %s is not certified: its files may still be there, or it had no receipt", uid)
-	case err != nil:
+func transferOf(verb, argument string) (id.Transfer, error) {
+	uid, err := id.Parse[id.Transfer](argument)
+	if err != nil {
+		err = usageError("consign log " + verb + ": the argument is the uid of a transfer")
+	}
+	return uid, err
+}
+
+// writeCertificate prints the certificate of erasure of a transfer, or of the account of a person.
+func writeCertificate(ctx context.Context, env environment, args []string) error {
+	f := flags("log certificate")
+	of := f.String("person", "", "")
+	words, err := parse(f, args, 0, 1)
+	if err != nil {
 		return err
 	}
-	return a.Transfer.WriteReceipt(ctx, env.stdout, f)
+	if (*of == "") != (len(words) == 1) {
+		return usageError("consign log certificate: takes the uid of a transfer, or --person with that of a deleted person")
+	}
+	var find func(a *app.App) (service.ReceiptFile, error)
+	what := "transfer " + strings.Join(words, "")
+	if *of != "" {
+		person, err := id.Parse[id.Person](*of)
+		if err != nil {
+			return usageError("consign log certificate: --person: must be the uid of a deleted person")
+		}
+		what = "account " + *of
+		find = func(a *app.App) (service.ReceiptFile, error) { return a.Transfer.PersonCertificate(ctx, person) }
+	} else {
+		uid, err := transferOf("certificate", words[0])
+		if err != nil {
+			return err
+		}
+		find = func(a *app.App) (service.ReceiptFile, error) { return a.Transfer.Certificate(ctx, uid) }
+	}
+	return withApp(ctx, env, func(a *app.App) error {
+		if err := a.Proofs.Begin(ctx); err != nil {
+			return err
+		}
+		file, err := find(a)
+		if errors.Is(err, transfer.ErrNotFound) {
+			return fmt.Errorf("the erasure of the %s is not certified: something of it may still be there or be held, "+
+				"or it was erased without a receipt or by an older version", what)
+		}
+		if err != nil {
+			return err
+		}
+		return a.Transfer.WriteReceipt(ctx, env.stdout, file)
+	})
 }
 
 func printLogKeys(ctx context.Context, env environment, a *app.App) error {

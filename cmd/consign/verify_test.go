@@ -33,10 +33,15 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	account, err := os.ReadFile(vectors + "account.consign")
+	if err != nil {
+		t.Fatal(err)
+	}
 	changed, foreign := filepath.Join(t.TempDir(), "changed.consign"), filepath.Join(t.TempDir(), "foreign.txt")
-	falsified := filepath.Join(t.TempDir(), "falsified.consign")
+	falsified, counted := filepath.Join(t.TempDir(), "falsified.consign"), filepath.Join(t.TempDir(), "counted.consign")
 	for name, content := range map[string]string{
 		falsified: strings.Replace(string(certified), "files 1\n", "files 2\n", 1),
+		counted:   strings.Replace(string(account), "files 2\n", "files 3\n", 1),
 		changed:   strings.Replace(string(original), "Pictures", "Pictured", 1), foreign: "hallo",
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -57,6 +62,9 @@ func TestVerify(t *testing.T) {
 		{"an event", []string{key, vectors + "erased.consign"}, false, "erased"},
 		{"a certificate of erasure", []string{key, vectors + "certificate.consign"}, false,
 			"060c7d were erased by 2026-12-08T03:44:16.297Z, because it had expired."},
+		{"a certificate of an account", []string{key, vectors + "account.consign"}, false,
+			"060c7e was erased by 2026-12-09T03:44:16.297Z, because the person deleted it: its profile"},
+		{"a changed certificate of an account", []string{key, counted}, true, "REFUSED"},
 		{"a changed certificate", []string{key, falsified}, true, "REFUSED"},
 		{"a time stamp that nobody is trusted for", []string{key, stamped}, false, "which was not checked"},
 		{"a time stamp", []string{key, authority, stamped}, false, "as a service that you trust says"},
@@ -124,6 +132,8 @@ func TestLogCommands(t *testing.T) {
 		t.Errorf("%d differ: %v", left, err)
 	}
 	for _, args := range [][]string{{"log", "erase", id.New[id.Transfer]().String()}, {"log", "erase", "x"}, {"log", "erase"},
+		{"log", "certificate"}, {"log", "certificate", "x"}, {"log", "certificate", "--person", "x"},
+		{"log", "certificate", "--person", uid.String()}, {"log", "certificate", "--person", uid.String(), uid.String()},
 		{"log", "nothing"}} {
 		if _, _, err := consign(t.Context(), environ, args...); err == nil {
 			t.Errorf("%v succeeds", args)

@@ -78,6 +78,8 @@ var retention = []retained{
 	{"transfer.receipts, transfer.receipt_parts", "receipt of a delivery: sender, recipients, subject, names and hashes of files", "proof",
 		"until it or a person that it names is erased, or the organization's rule; " +
 			"readers of the certificate of erasure, by uids, until their accounts are deleted"},
+	{"transfer.person_erasures, transfer.held_erasures", "uid of a deleted account, counts",
+		"certificate of erasure", "always"},
 	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed",
 		"proof that the log was not changed", "always; hashes say nothing about people"},
 	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports",

@@ -43,6 +43,7 @@ var unheld = map[string]string{
 	"follow from rows that are kept": `events event_feeds transfer.search_texts transfer.thumbnails transfer.mailbox_suspensions`,
 	"go with the stored bytes, which stay": `transfer.segments transfer.sealed_segments transfer.shared_contents
 		transfer.discarded_objects transfer.erasing transfer.inspections transfer.damaged_contents`,
+	"counts of an erasure, which is kept, and what it waits for": `transfer.person_erasures transfer.held_erasures`,
 	"holds":                         `holds hold_scope hold_rows hold_contents`,
 	"its whole table has a trigger": `audit_default`,
 	"entries of the audit, which is held, on their way to a receiver": `audit_stream audit_pending audit_outbox`,

@@ -286,6 +286,9 @@ func erasureWords(s transfer.Statement) string {
 	if s.Get("event") != transfer.StatedErased {
 		return ""
 	}
+	if s.Get("person") != "" {
+		return accountWords(s)
+	}
 	what, why := "The stored files", ""
 	if n := s.Get("files"); n != "" {
 		what = "All stored files (" + n + ")"
@@ -295,6 +298,16 @@ func erasureWords(s transfer.Statement) string {
 	}
 	return what + " of the transfer " + s.Get("transfer") + " were erased by " + s.Get("at") + why + ". The receipt with the hash above " +
 		"says which files these were.\nThis says nothing about copies elsewhere: in backups, and of those who had downloaded them."
+}
+
+// accountWords is erasureWords for the account of a person.
+func accountWords(s transfer.Statement) string {
+	by := map[string]string{transfer.DeletedByPerson: ", because the person deleted it",
+		transfer.DeletedByOperator: ", because an operator deleted it"}[s.Get("reason")]
+	return "The account " + s.Get("person") + " was erased by " + s.Get("at") + by + ": its profile, addresses, ways to sign in and mailbox, " +
+		s.Get("received") + " transfers that it had received, " + s.Get("files") + " stored files that nobody else had, " + s.Get("receipts") +
+		" receipts that named it, and " + s.Get("requests") + " requests. " + s.Get("sent") + " transfers that it had sent lost its address." +
+		"\nThis says nothing about what other people have of it, about backups, and about records of mails and changes, which go at their time."
 }
 
 // print writes the verdict in words.

@@ -186,6 +186,10 @@ func accountDeleted(c *composer) {
 	c.fact(c.T("Transfers you sent, which recipients keep until they expire"), c.counted("sent"))
 	c.fact(c.T("Ended membership"), c.data.line("organization"))
 	circumstances(c)
+	if c.secret["link"] != "" {
+		c.button(c.T("Open my certificate of erasure"))
+		c.note(c.T("The link opens a signed certificate as soon as everything is erased. Keep this email: nobody else gets the link."))
+	}
 }
 
 // counted returns a number of the data, with a plus sign where the count stopped.

@@ -53,7 +53,7 @@ const (
 	// SessionsEnded reports that the link of a mail about a change ended all sessions and did nothing else: at, [clientAddress].
 	SessionsEnded = "sessions-ended"
 	// AccountDeleted reports that the account was deleted, with the number of its transfers: at, [clientAddress], [mailbox] (its link),
-	// received and sent (transfers), mostCounted (where their count stops), [organization].
+	// received and sent (transfers), mostCounted (where their count stops), [organization]; [secret link] to the certificate of erasure.
 	AccountDeleted = "account-deleted"
 	// MemberRemoved reports to a person the removal from an organization: [organization], at.
 	MemberRemoved = "member-removed"

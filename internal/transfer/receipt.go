@@ -234,9 +234,17 @@ func (s Statement) Heartbeat() bool { return s.Format == heartbeatMagic }
 // Margin returns how long before the due time of a request a receipt was confirmed, negative for a late one. ok is false when it answers no
 // request with a due time.
 func (s Statement) Margin() (margin time.Duration, ok bool) {
-	due, err := time.Parse(statedTime, s.Get("due"))
-	at, failure := time.Parse(statedTime, s.Get("confirmed"))
-	return due.Sub(at), err == nil && failure == nil
+	due, at := s.Time("due"), s.Time("confirmed")
+	return due.Sub(at), !due.IsZero() && !at.IsZero()
+}
+
+// Time returns the time in the first line with a name; zero: there is none.
+func (s Statement) Time(name string) time.Time {
+	at, err := time.Parse(statedTime, s.Get(name))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // Get returns the value of the first line with a name.

@@ -214,6 +214,12 @@ func TestReceiptVectors(t *testing.T) {
 	l.add(t, []byte("other statement 4\n"))
 	l.add(t, transfer.FormatEvent(transfer.Event{Salt: []byte("0011223344556677"), Transfer: uid, Kind: transfer.StatedErased,
 		At: at.Add(15 * 24 * time.Hour), Receipt: entry, Reason: transfer.ErasedByExpiry, Ended: at.Add(14 * 24 * time.Hour), Files: 1}))
+	person, err := id.Parse[id.Person]("01a20681-24d8-781b-a0f8-3b938f060c7e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.add(t, transfer.FormatErasedAccount([]byte("8899aabbccddeeff"), at.Add(16*24*time.Hour), transfer.ErasedAccount{Person: person,
+		Reason: transfer.DeletedByPerson, DeletedAt: at.Add(15 * 24 * time.Hour), Mailboxes: 1, Received: 3, Files: 2, Sent: 1, Receipts: 4}))
 	doc, err := os.ReadFile("../../docs/use/receipts.md")
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +237,8 @@ func TestReceiptVectors(t *testing.T) {
 	}
 	for name, content := range map[string][]byte{
 		"receipt.consign": l.file(t, 4, 7, at.Add(time.Minute)), "erased.consign": l.file(t, 5, 7, time.Time{}), "hello.txt": hello,
-		"certificate.consign": l.file(t, 7, 8, time.Time{}),
-		"keys":                []byte(l.key(t) + " signing\n"), "witness": []byte(witness + "\n"),
+		"certificate.consign": l.file(t, 7, 8, time.Time{}), "account.consign": l.file(t, 8, 9, time.Time{}),
+		"keys": []byte(l.key(t) + " signing\n"), "witness": []byte(witness + "\n"),
 	} {
 		path := filepath.Join("testdata", "receipt", name)
 		if *update {

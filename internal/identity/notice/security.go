@@ -22,6 +22,7 @@ type Notice struct {
 	Data     map[string]any
 	Leaves   string // the address that the change removes; empty: none
 	Joins    string // the address that the change verifies; empty: none
+	Link     string // of Inform: with a key, sealed until it is sent; empty: none
 }
 
 // Secure stores the state of an account before a change and mails every address concerned, with a link that undoes the
@@ -87,11 +88,14 @@ func (ns *Notices) Mail(o postgres.Addressee, p id.Person, to string, c token.Cl
 	}
 }
 
-// Inform queues a mail without link to every verified address of an account.
+// Inform queues a mail to every verified address of an account.
 func (ns *Notices) Inform(ctx context.Context, tx *postgres.Store, o postgres.Addressee, p id.Person, c token.Client, n Notice) error {
 	msgs := make([]mail.Message, len(o.Addresses))
 	for i, a := range o.Addresses {
 		msgs[i] = ns.Mail(o, p, a, c, n)
+		if n.Link != "" {
+			msgs[i].Secret = map[string]string{"link": n.Link}
+		}
 	}
 	_, err := ns.mailer.QueueAll(ctx, tx.Tx(), msgs)
 	return err

@@ -51,10 +51,13 @@ type kit struct {
 	deleted  atomic.Int64 // calls of PersonDeleted
 }
 
-// PersonDeleted, OrganizationDeleted and MembershipChanged implement service.IdentityHooks.
+// PersonDeleted, PersonErased, OrganizationDeleted and MembershipChanged implement service.IdentityHooks.
 func (k *kit) PersonDeleted(context.Context, database.Tx, id.Person, int) (mailbox string, received, sent int, err error) {
 	k.deleted.Add(1)
 	return "", 0, 0, nil
+}
+func (k *kit) PersonErased(context.Context, database.Tx, id.Person, bool) (key string, err error) {
+	return "", nil
 }
 func (k *kit) OrganizationDeleted(context.Context, database.Tx, id.Organization) error { return nil }
 func (k *kit) MembershipChanged(context.Context, database.Tx, ...id.Person) error      { return nil }

@@ -142,6 +142,10 @@ func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.P
 	if err != nil {
 		return err
 	}
+	link, err := s.certify(ctx, tx, p, by, to)
+	if err != nil {
+		return err
+	}
 	data := map[string]any{"received": lost.received, "sent": lost.sent, "mostCounted": mostCounted}
 	if lost.mailbox != "" {
 		data["mailbox"] = s.notices.Link(to.Host, "/m/"+lost.mailbox)
@@ -149,7 +153,20 @@ func (s *Service) eraseAndInform(ctx context.Context, tx *postgres.Store, p id.P
 	if before.Organization != nil {
 		data["organization"] = cmp.Or(before.Organization.Name, before.Organization.Hostname, before.Organization.UID.String())
 	}
-	return s.notices.Inform(ctx, tx, to, p, by.Client, notice.Notice{Template: mail.AccountDeleted, Data: data})
+	return s.notices.Inform(ctx, tx, to, p, by.Client, notice.Notice{Template: mail.AccountDeleted, Data: data, Link: link})
+}
+
+// certify begins the certificate of the erasure of a deleted person, and returns the link to it. One without a verified address gets none:
+// there is nobody to give it to.
+func (s *Service) certify(ctx context.Context, tx *postgres.Store, p id.Person, by audit.Actor, to postgres.Addressee) (string, error) {
+	if s.hooks == nil || len(to.Addresses) == 0 {
+		return "", nil
+	}
+	key, err := s.hooks.PersonErased(ctx, tx.Tx(), p, by.Person != p)
+	if err != nil {
+		return "", err
+	}
+	return s.notices.Link(to.Host, "/r/"+key), nil
 }
 
 // lockForDeletion locks a person's organization, if any, and then the person. It refuses the last administrator of an

@@ -57,6 +57,8 @@ type IdentityHooks interface {
 	// PersonDeleted returns what the person had, for a mail: the last segment of the mailbox's link (empty: none), and the
 	// number of transfers, each counted up to most.
 	PersonDeleted(ctx context.Context, tx database.Tx, p id.Person, most int) (mailbox string, received, sent int, err error)
+	// PersonErased begins the certificate of the erasure of a person, and returns the key in its link (contract 4.32).
+	PersonErased(ctx context.Context, tx database.Tx, p id.Person, byOperator bool) (key string, err error)
 	OrganizationDeleted(ctx context.Context, tx database.Tx, o id.Organization) error
 	MembershipChanged(ctx context.Context, tx database.Tx, persons ...id.Person) error
 	// RestoreAdminunit stores the settings of an organization for transfers as they were before a change (token.RulesLowered).

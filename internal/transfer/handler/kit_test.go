@@ -49,9 +49,15 @@ func reserve(s *testkit.Server) draft {
 
 // reserveAs makes a reservation of p for Ann, with the name Sam and an address.
 func reserveAs(p *testkit.Person, address string) draft {
+	p.Server.T.Helper()
+	return reserveAt(p, "ann", address)
+}
+
+// reserveAt makes a reservation of p for a mailbox.
+func reserveAt(p *testkit.Person, mailbox, address string) draft {
 	s := p.Server
 	s.T.Helper()
-	made := p.Post(s.Transfer+"/public/mailbox/ann", map[string]any{"anonSender": "Sam", "anonEmail": address}).Want(http.StatusCreated)
+	made := p.Post(s.Transfer+"/public/mailbox/"+mailbox, map[string]any{"anonSender": "Sam", "anonEmail": address}).Want(http.StatusCreated)
 	raw, ok := strings.CutPrefix(made.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		s.T.Fatal("no reservation token")

@@ -10,6 +10,7 @@ import (
 )
 
 type senderReceiptResponse struct {
+	Account   bool                `json:"account,omitempty"`
 	Mailbox   string              `json:"mailbox"`
 	CreatedAt httpapi.Time        `json:"createdAt"`
 	Checked   bool                `json:"checked"`
@@ -24,7 +25,7 @@ type happeningResponse struct {
 
 func senderReceiptFrom(r service.SenderReceipt) senderReceiptResponse {
 	out := senderReceiptResponse{
-		Mailbox: r.Mailbox, CreatedAt: httpapi.Time(r.CreatedAt), Checked: !r.CheckedAt.IsZero(), CheckedAt: httpapi.TimeOrNil(&r.CheckedAt),
+		Account: r.Account, Mailbox: r.Mailbox, CreatedAt: httpapi.Time(r.CreatedAt), Checked: !r.CheckedAt.IsZero(), CheckedAt: httpapi.TimeOrNil(&r.CheckedAt),
 	}
 	for _, h := range r.Since {
 		out.Since = append(out.Since, happeningResponse{Kind: h.Kind, At: httpapi.Time(h.At)})

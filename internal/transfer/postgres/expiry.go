@@ -183,10 +183,10 @@ func (s *Store) HideDeliveriesOf(ctx context.Context, p id.Person, limit int, no
 }
 
 // DisownTransfers removes a deleted person as the sender of up to limit transfers. The transfers stay until they expire, with the name
-// of the sender and without the address. It locks them by uid, as HideDeliveriesOf does. It returns their number, including those that
+// of the sender and without the address. It locks them by uid, as HideDeliveriesOf does. It returns them, including those that
 // were deleted while it waited for the locks.
-func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (int, error) {
-	return database.Scalar[int](ctx, s.q, "disown transfers", nil, `
+func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) ([]id.Transfer, error) {
+	return database.Scalars[id.Transfer](ctx, s.q, "disown transfers", `
 		WITH found AS (
 			SELECT ARRAY (SELECT uid FROM transfer.transfers WHERE sender = $1 LIMIT $2) AS uids
 		), sent AS (
@@ -194,7 +194,7 @@ func (s *Store) DisownTransfers(ctx context.Context, p id.Person, limit int) (in
 		), parted AS (
 			UPDATE transfer.transfers t SET sender_managed = false, sender = NULL, sender_email = NULL FROM sent WHERE t.uid = sent.uid
 		)
-		SELECT cardinality(uids) FROM found`, p, limit)
+		SELECT unnest(uids) FROM found`, p, limit)
 }
 
 // DeleteEndedTransfers deletes transfers that ended before a time, at most limit and as bounded allows, with their reservations, objects

@@ -87,18 +87,18 @@ func (s *Store) EraseReceipts(ctx context.Context, transfers []id.Transfer, gone
 	return database.Exec(ctx, s.q, "erase receipts", `
 		WITH parts AS (DELETE FROM transfer.receipt_parts WHERE transfer = ANY ($1))
 		UPDATE transfer.receipts SET body = CASE WHEN kind = 'erased' THEN body END, readers = array_remove(readers, $2),
-			named = array_remove(named, $2), sender_key_hash = NULL, sender_checked_at = NULL
-		WHERE transfer = ANY ($1)`, transfers, database.Null(gone))
+			named = array_remove(named, $2), sender_key_hash = NULL, sender_checked_at = NULL, erased_at = $3
+		WHERE transfer = ANY ($1)`, transfers, database.Null(gone), now)
 }
 
-// EraseReceiptsNaming erases up to limit statements that name a person, with all others about the same transfers. It returns how many
-// transfers these were.
-func (s *Store) EraseReceiptsNaming(ctx context.Context, p id.Person, limit int, now time.Time) (int, error) {
+// EraseReceiptsNaming erases up to limit statements that name a person, with all others about the same transfers. It returns the
+// transfers. It locks the statements, so one that is made meanwhile is erased, too (InsertStatements).
+func (s *Store) EraseReceiptsNaming(ctx context.Context, p id.Person, limit int, now time.Time) ([]id.Transfer, error) {
 	found, err := database.Scalars[id.Transfer](ctx, s.q, "list receipts",
 		`SELECT transfer FROM transfer.receipts WHERE named @> ARRAY [$1::uuid] AND named <> '{}' LIMIT $2 FOR UPDATE`, p, limit)
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return nil, err
 	}
 	_, err = s.EraseReceipts(ctx, found, p, now)
-	return len(found), err
+	return found, err
 }

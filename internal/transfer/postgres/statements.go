@@ -20,16 +20,20 @@ func (s *Store) ReceiptsOf(ctx context.Context, transfers []id.Transfer, erased 
 }
 
 // InsertStatements stores statements of one kind about transfers and queues them for the log. A transfer that has one of this kind keeps
-// it. It leaves named empty: the erasure of a person finds a transfer by the row of its delivery.
+// it. It leaves named empty: the erasure of a person finds a transfer by the row of its delivery. It locks that row, so the erasure of a
+// reader comes wholly before or wholly after it (EraseReceiptsNaming).
 func (s *Store) InsertStatements(ctx context.Context, kind string, statements []Receipt, now time.Time) error {
 	if len(statements) == 0 {
 		return nil
 	}
 	entries, err := database.Scalars[[]byte](ctx, s.q, "store statements", `
+		WITH locked AS (
+			SELECT r.transfer, r.readers FROM transfer.receipts r WHERE r.transfer = ANY ($2) AND r.kind = 'delivered'
+			ORDER BY r.transfer FOR SHARE
+		)
 		INSERT INTO transfer.receipts (transfer, kind, entry, body, readers, named, created_at)
 		SELECT r.transfer, $1, n.entry, n.body, r.readers, '{}', $5
-		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[]) AS n (transfer, entry, body)
-		JOIN transfer.receipts r ON r.transfer = n.transfer AND r.kind = 'delivered'
+		FROM unnest($2::uuid[], $3::bytea[], $4::bytea[]) AS n (transfer, entry, body) JOIN locked r ON r.transfer = n.transfer
 		ON CONFLICT ON CONSTRAINT receipts_pkey DO NOTHING RETURNING entry`, kind,
 		column(statements, func(r Receipt) id.Transfer { return r.Transfer }),
 		column(statements, func(r Receipt) []byte { return r.Entry }),

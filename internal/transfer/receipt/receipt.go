@@ -36,9 +36,9 @@ type document struct {
 // Document returns a receipt as a document for people.
 func Document(p i18n.Printer, r Receipt) pdf.Document {
 	d := document{Printer: p, Receipt: r}
-	at := d.moment("confirmed")
+	at := d.Stated.Time("confirmed")
 	if at.IsZero() {
-		at = d.moment("at")
+		at = d.Stated.Time("at")
 	}
 	sheet := &pdf.Sheet{Brand: d.Brand, QR: d.Verify, Sealed: true, Notes: d.checking(),
 		Boxes: d.T("□ stands for a character that this document cannot show. The file receipt.consign has it as it is.")}
@@ -49,7 +49,7 @@ func Document(p i18n.Printer, r Receipt) pdf.Document {
 	}
 	doc := pdf.Document{
 		Locale: d.Locale(), Title: d.T("Signed receipt"), DateLine: d.Time(at, "UTC"), Date: at, Author: d.Stated.Get("host"),
-		Footer: d.Stated.Get("host") + " · " + d.Stated.Get("transfer"), Sheet: sheet,
+		Footer: d.Stated.Get("host") + " · " + cmp.Or(d.Stated.Get("transfer"), d.Stated.Get("person")), Sheet: sheet,
 	}
 	if len(d.File) > 0 {
 		doc.Attachments = []pdf.Attachment{{Name: proof.FileName, Description: doc.Title, Content: d.File}}
@@ -71,15 +71,6 @@ func (d document) lead() string {
 	_, person, _ := strings.Cut(to[0], " ") // without to or cc
 	address, name, _ := strings.Cut(person, " ")
 	return d.F("It proves that exactly these files were delivered to %s, by whom, and when.", cmp.Or(name, address))
-}
-
-// moment returns the time in a line of the statement.
-func (d document) moment(name string) time.Time {
-	at, err := time.Parse(time.RFC3339, d.Stated.Get(name))
-	if err != nil {
-		return time.Time{}
-	}
-	return at
 }
 
 func (d document) parties() []pdf.Party {
@@ -133,8 +124,8 @@ func (d document) facts() []pdf.Fact {
 		}
 	}
 	add(d.T("Subject"), d.Stated.Get("subject"))
-	add(d.T("Delivered"), d.Time(d.moment("confirmed"), "UTC"))
-	add(d.T("Available until"), d.Time(d.moment("expires"), "UTC"))
+	add(d.T("Delivered"), d.Time(d.Stated.Time("confirmed"), "UTC"))
+	add(d.T("Available until"), d.Time(d.Stated.Time("expires"), "UTC"))
 	count, size, _ := strings.Cut(d.Stated.Get("objects"), " ")
 	n, _ := strconv.Atoi(count)
 	total, _ := strconv.ParseInt(size, 10, 64)

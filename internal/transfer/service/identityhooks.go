@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/riverqueue/river"
 
@@ -43,6 +44,9 @@ type membershipsChangedJob struct {
 // Kind implements river.JobArgs.
 func (membershipsChangedJob) Kind() string { return "transfer_memberships_changed" }
 
+// erasureQueue has the jobs that erase deleted persons. Only servers that count what is erased work it, and those of 1.0.0 do not.
+const erasureQueue = "erasures"
+
 // homesQueue has one worker. Its jobs follow the deletion of a large organization, or a new host of one, and need the same
 // exclusive lock (LockHomes). Parallel ones would occupy job workers while they wait.
 const homesQueue = "homes"
@@ -54,13 +58,21 @@ const (
 
 func (s *Service) registerIdentityHooks() {
 	s.jobs.AddQueue(homesQueue, 1)
+	s.jobs.AddQueue(erasureQueue, 2)
 	jobs.Register(s.jobs, s.workPersonDeleted)
 	jobs.Register(s.jobs, s.workOrganizationDeleted)
 	jobs.Register(s.jobs, s.workMembershipsChanged)
 }
 
 func (s *Service) workPersonDeleted(ctx context.Context, a personDeletedJob) error {
-	return s.DeletePersonData(ctx, a.Person)
+	if err := s.DeletePersonData(ctx, a.Person); err != nil {
+		return err
+	}
+	finished, err := s.store.FinishErasure(ctx, a.Person, s.now())
+	if err == nil && !finished {
+		return jobs.Again(time.Second)
+	}
+	return err
 }
 
 func (s *Service) workOrganizationDeleted(ctx context.Context, a organizationDeletedJob) error {
@@ -79,7 +91,7 @@ func (s *Service) PersonDeleted(ctx context.Context, tx database.Tx, p id.Person
 	if err != nil {
 		return "", 0, 0, err
 	}
-	return held.Mailbox, held.Received, held.Sent, s.enqueue(ctx, tx, personDeletedJob{Person: p})
+	return held.Mailbox, held.Received, held.Sent, s.enqueue(ctx, tx, personDeletedJob{Person: p}, jobs.On(erasureQueue))
 }
 
 // OrganizationDeleted enqueues the deletion of an organization's groups and settings. It joins tx.
@@ -109,47 +121,6 @@ func (s *Service) enqueue(ctx context.Context, tx database.Tx, args river.JobArg
 		return fmt.Errorf("enqueue %s: %w", args.Kind(), err)
 	}
 	return nil
-}
-
-// DeletePersonData deletes a person's mailbox, open reservations and received transfers. Transfers to others stay until they
-// expire, with the sender's name and without the address (contract 4.13).
-func (s *Service) DeletePersonData(ctx context.Context, p id.Person) error {
-	err := s.store.InTx(ctx, func(tx *postgres.Store) error {
-		if err := tx.LockHomes(ctx, false); err != nil {
-			return err
-		}
-		if err := tx.DeleteMailbox(ctx, p, s.now()); err != nil && !errors.Is(err, transfer.ErrNotFound) {
-			return err
-		}
-		_, err := tx.ReactivateMailbox(ctx, p)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := s.store.EndReservations(ctx, p, false); err != nil {
-		return err
-	}
-	if err := s.requests.DeletePersonData(ctx, p); err != nil {
-		return err
-	}
-	if err := s.ExpireReservations(ctx); err != nil {
-		return err
-	}
-	if err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.DisownTransfers(ctx, p, expireBatch) }); err != nil {
-		return err
-	}
-	err = s.inBatches(ctx, func(tx *postgres.Store) (int, error) { return tx.EraseReceiptsNaming(ctx, p, expireBatch, s.now()) })
-	if err != nil {
-		return err
-	}
-	return s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
-		uids, err := tx.HideDeliveriesOf(ctx, p, expireBatch, s.now())
-		if err != nil || len(uids) == 0 {
-			return 0, err
-		}
-		return len(uids), s.revokeUnreachable(ctx, tx, uids, transfer.ErasedWithAccount)
-	})
 }
 
 // DeleteOrganizationData deletes an organization's settings and groups. The mailboxes of its members move by

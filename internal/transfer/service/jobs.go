@@ -37,6 +37,7 @@ func (s *Service) registerJobs() {
 	s.jobs.Every(ReleasePinsJob, time.Hour, s.ReleasePins)
 	s.jobs.Every(SampleVolumesJob, time.Hour, s.SampleVolumes)
 	s.jobs.Every(CertifyErasureJob, time.Minute, s.CertifyErasure)
+	s.jobs.Every(CertifyPersonsJob, time.Minute, s.CertifyPersons)
 	s.jobs.Every(RetentionJob, time.Hour, s.ApplyRetention)
 	jobs.Register(s.jobs, s.workRetention)
 	s.registerIdentityHooks()

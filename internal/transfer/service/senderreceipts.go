@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 )
 
 // SenderReceipt is what the link of a sender tells. Until the address is checked it tells what the mail does, and no word of the sender.
+// The link that was mailed about a deleted account tells when that was and, once it is stated, that everything is erased.
 type SenderReceipt struct {
+	Account   bool   // the link is of a deleted account, whose address needs no check
 	Mailbox   string // the owner's name or address
 	CreatedAt time.Time
 	CheckedAt time.Time // zero: the address was not checked
@@ -35,6 +38,9 @@ func (s *Service) senderKey(t id.Transfer) string {
 // Errors: transfer.ErrNotFound.
 func (s *Service) SenderReceipt(ctx context.Context, key string) (SenderReceipt, error) {
 	stored, err := s.store.SenderReceipt(ctx, seal.Hash(key))
+	if errors.Is(err, transfer.ErrNotFound) {
+		return s.accountReceipt(ctx, key)
+	}
 	if err != nil {
 		return SenderReceipt{}, err
 	}
@@ -54,11 +60,32 @@ func (s *Service) SenderReceipt(ctx context.Context, key string) (SenderReceipt,
 	return r, err
 }
 
+// accountReceipt is SenderReceipt for the link of a deleted account.
+// Errors: transfer.ErrNotFound.
+func (s *Service) accountReceipt(ctx context.Context, key string) (SenderReceipt, error) {
+	e, err := s.store.LinkedErasure(ctx, seal.Hash(key))
+	if err != nil {
+		return SenderReceipt{}, err
+	}
+	r := SenderReceipt{Account: true, CreatedAt: e.DeletedAt, CheckedAt: e.DeletedAt}
+	if e.Body != nil {
+		stated, err := transfer.ParseStatement(e.Body)
+		if err != nil {
+			return SenderReceipt{}, err
+		}
+		r.Since = []postgres.Happening{{Kind: transfer.StatedErased, At: stated.Time("at")}}
+	}
+	return r, nil
+}
+
 // ProveSender marks the address of a sender as checked: only the mail has the key. It can be repeated, and counts once.
 // Errors: transfer.ErrNotFound.
 func (s *Service) ProveSender(ctx context.Context, caller token.Caller, key string) (SenderReceipt, error) {
 	hash := seal.Hash(key)
 	stored, err := s.store.SenderReceipt(ctx, hash)
+	if errors.Is(err, transfer.ErrNotFound) {
+		return s.accountReceipt(ctx, key)
+	}
 	if err == nil && stored.SenderCheckedAt.IsZero() {
 		err = s.store.InTx(ctx, func(tx *postgres.Store) error {
 			receivers, err := tx.VerifySenderOf(ctx, stored.Transfer)
@@ -88,6 +115,10 @@ func (s *Service) ProveSender(ctx context.Context, caller token.Caller, key stri
 // Errors: transfer.ErrNotFound, transfer.ErrLocked, translog.ErrPending.
 func (s *Service) SentReceipt(ctx context.Context, key, kind string) (ReceiptFile, error) {
 	stored, err := s.store.SenderReceipt(ctx, seal.Hash(key))
+	if errors.Is(err, transfer.ErrNotFound) && kind == transfer.StatedErased {
+		e, err := s.store.LinkedErasure(ctx, seal.Hash(key))
+		return s.certificateOf(ctx, e, err)
+	}
 	if err != nil {
 		return ReceiptFile{}, err
 	}

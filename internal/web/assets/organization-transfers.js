@@ -104,7 +104,7 @@ function Limits({ at }) {
 
 /** A used amount, with a bar when there is a limit. */
 function Meter({ label, used, limit }) {
-  if (!limit || limit >= unlimited * 1e9) {
+  if (limit === null || limit >= unlimited * 1e9) {
     return html`<div class="usage"><div class="row between"><strong>${label}</strong><span>${bytes(used)}</span></div>
       <span class="hint">${T("No limit")}</span></div>`;
   }

@@ -1,11 +1,13 @@
 // /r/{key}: the receipt of somebody who has sent files to a mailbox. The link of the mail that confirms them proves the sender's address
-// once, by a button: programs that follow links press none. Then it shows the receipt, and what happened since.
+// once, by a button: programs that follow links press none. Then it shows the receipt, and what happened since. The link of the mail
+// about a deleted account opens the certificate of its erasure.
 
 import { Button, Icon, Notice, Problem, StepHeading, Unloaded, Waiting, html, show, useAction, useEffect, useState } from "./ui.js";
 import { Empty } from "./drawings.js";
 import { F, T, exactly } from "./i18n.js";
 import { call, transfer } from "./api.js";
 import { Receipt } from "./receipt.js";
+import { useReceipt } from "./signedreceipt.js";
 import { readKeys, verify } from "./proof.js";
 import "./shell.js";
 
@@ -26,6 +28,7 @@ call("GET", at).then(({ body }) => show(() => html`<${Page} first=${body} />`),
 function Page({ first }) {
   const [state, setState] = useState(first);
   const prove = useAction(async () => { setState((await call("POST", at)).body); });
+  if (state.account) return html`<${Erased} state=${state} />`;
   if (state.checked) return html`<${Proved} state=${state} />`;
   return html`<div class="sheet center">
     <span class="halo"><${Icon} name="mail" /></span>
@@ -36,6 +39,22 @@ function Page({ first }) {
     <div class="row center"><${Button} kind="primary" busy=${prove.busy} onClick=${() => prove.run()}>
       ${T("Yes, I sent this: open my receipt")}<//></div>
     <p class="hint">${T("If it wasn’t you, close this page. Nothing is confirmed then.")}</p>
+  </div>`;
+}
+
+/** The certificate of erasure of an account, once nothing of it is left. @param {{state: State}} props */
+function Erased({ state }) {
+  const { commands, said } = useReceipt((accept) => call("GET", `${at}/receipt?of=erased`, { accept }));
+  const done = state.since?.length;
+  return html`<div class="sheet center">
+    <span class="halo"><${Icon} name=${done ? "check" : "clock"} /></span>
+    <h1>${done ? T("Your account is erased") : T("Your account is being erased")}</h1>
+    <p>${F("It was deleted on %s.", exactly(state.createdAt))} ${done
+      ? T("The signed certificate proves that nothing of it is left. Save it: anybody can check it.")
+      : T("Something of it is still there. Come back later: the certificate is here as soon as everything is gone.")}</p>
+    ${done && html`<div class="row center">${commands.map((c, i) => html`<${Button} kind=${i ? "plain" : "primary"} icon=${c.icon}
+      busy=${c.busy} onClick=${c.run}>${c.label}<//>`)}</div>${said}
+      <p class="links"><a href="/verify">${T("Check a receipt")}</a></p>`}
   </div>`;
 }
 

@@ -75,9 +75,22 @@ function factsOf({ lines }) {
 const reasons = () => ({ expiry: T("It had expired."), retention: T("Its organization keeps nothing for longer."),
   deletion: T("It was deleted."), account: T("The account of the last person who had it was deleted.") });
 
+/** What the certificate of erasure of an account says. @param {{said: (name: string) => string}} props */
+function Account({ said }) {
+  const n = (/** @type {string} */ name) => count(Number(said(name)));
+  return html`<p>${F("This account was erased by %s, with its profile, addresses, ways to sign in and mailbox.", exactly(said("at")))}
+      ${" "}${said("reason") === "operator" ? T("An operator had deleted it.") : T("Its owner had deleted it.")}
+      ${" "}${F("Received transfers: %1$s. Stored files that nobody else had: %2$s. Requests: %3$s.", n("received"), n("files"),
+        n("requests"))}
+      ${" "}${F("Receipts that named it: %1$s. Sent transfers that lost its address: %2$s.", n("receipts"), n("sent"))}</p>
+    <p class="dim">
+      ${T("This says nothing about what other people have of it, about backups, and about records of mails and changes.")}</p>`;
+}
+
 /** What a certificate of erasure says, in sentences. @param {import("./proof.js").Statement} receipt */
 function Erasure({ lines }) {
   const said = (/** @type {string} */ name) => lines.find((l) => l.name === name)?.value ?? "";
+  if (said("person")) return html`<${Account} said=${said} />`;
   return html`<p>${F("All stored files of this transfer were erased by %s.", exactly(said("at")))} ${reasons()[said("reason")]}</p>
     <p class="dim">${T("This says nothing about copies elsewhere: in backups, or with people who had downloaded the files.")}</p>`;
 }
