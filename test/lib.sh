@@ -28,10 +28,10 @@ npm_version() { # npm_version PACKAGE [DIR]: prints the version that DIR (test) 
 
 debian_version() { dpkg-query -W -f '${source:Upstream-Version}' "$1" 2>/dev/null || echo unknown; } # debian_version PACKAGE
 
-free_port() { # an unused TCP port on loopback
+free_port() { # an unused TCP port on loopback, of the range of package freeport
   local p
   for _ in $(seq 100); do
-    p=$((20000 + RANDOM % 20000))
+    p=$((20000 + RANDOM % 12000))
     (exec 3<>"/dev/tcp/127.0.0.1/$p") 2>/dev/null || { echo "$p"; return; }
   done
   fail "no free port"

@@ -236,6 +236,12 @@ func (b *blackout) round(n int) []string {
 	for _, v := range b.volumes { // in this order, files may be newer than rows
 		v.cut()
 	}
+	b.mu.Lock()
+	maps.DeleteFunc(acknowledged, func(about string, _ fact) bool { // a revocation that began meanwhile may be on the disk
+		_, is := b.facts[about]
+		return !is
+	})
+	b.mu.Unlock()
 	b.signal(syscall.SIGKILL)
 	_ = b.wait()
 	work.Wait()
@@ -243,7 +249,9 @@ func (b *blackout) round(n int) []string {
 	for _, v := range b.volumes {
 		v.restore()
 	}
-	b.start()
+	if err := b.tryStart(); err != nil {
+		return []string{err.Error()}
+	}
 	b.mu.Lock()
 	b.facts = acknowledged // what was answered after the copy was taken, happened after the cut
 	b.mu.Unlock()

@@ -259,13 +259,14 @@ func (c client) download(transfer string) (string, error) {
 // fetch asks for the bytes of a transfer's only object. It also returns its state of inspection before.
 func (c client) fetch(transfer string) (malwareStatus string, resp *http.Response, err error) {
 	var out struct {
+		State   string
 		Objects []struct{ UID, MalwareStatus string }
 	}
 	if _, err := c.call("GET", "/transfer/v2/transfers/"+transfer, nil, &out); err != nil {
 		return "", nil, err
 	}
 	if len(out.Objects) != 1 {
-		return "", nil, fmt.Errorf("transfer %s has %d objects", transfer, len(out.Objects))
+		return "", nil, fmt.Errorf("transfer %s is %s and has %d objects", transfer, out.State, len(out.Objects))
 	}
 	resp, err = c.do(context.Background(), "GET", "/transfer/v2/transfers/"+transfer+"/objects/"+out.Objects[0].UID+"/content", nil,
 		http.Header{})

@@ -5,6 +5,7 @@ package campaign
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -95,10 +96,18 @@ func get(t *testing.T, url string) (*http.Response, error) {
 // start runs the binary and waits until it is ready.
 func (s *server) start() {
 	s.t.Helper()
+	if err := s.tryStart(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// tryStart returns an error when the server is not ready within 60 s.
+func (s *server) tryStart() error {
+	s.t.Helper()
 	s.cmd = exec.CommandContext(context.WithoutCancel(s.t.Context()), s.program, s.args...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, s.log, s.log
 	if err := s.cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		return err
 	}
 	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {
@@ -106,11 +115,11 @@ func (s *server) start() {
 			if slices.Contains(s.args, "--demo") {
 				s.readDemo()
 			}
-			return
+			return nil
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.t.Fatal("the server was not ready within 60 s")
+	return errors.New("the server was not ready within 60 s")
 }
 
 func (s *server) readDemo() {
