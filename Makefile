@@ -114,7 +114,7 @@ release: ## make packages, images, SBOM, signed checksums and their log in dist/
 release-key: ## publish the key of releases, RELEASE_KEY=FILE
 	@scripts/release/key.sh
 
-changelog: ## move the files of changes/ into CHANGELOG.md
+changelog: ## move the files of changes/ into CHANGELOG.md, and its version into other files
 	@scripts/release/changelog.sh
 
 pin: ## pin the images of Dockerfile and compose.yaml by digest (needs docker buildx and the registries)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the unchanged Dockerfile and compose.yaml with a real Docker engine. Builds the image, starts all services, uploads and
 # downloads a file through Caddy, kills a replica during an upload, scales to three replicas, stops everything and starts it again.
-# Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by
+# test/container.sh tests the variants of contrib/compose. Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by
 # stand-in images with the same programs from Debian. Uses ports 80 and 443.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
@@ -69,13 +69,7 @@ stand_in() { # stand_in IMAGE: builds IMAGE from Debian's and this machine's pro
   rm -rf "$context"
 }
 
-compose() { # the installed variant of compose, with a project name unique to this run
-  if docker compose version >/dev/null 2>&1; then
-    docker compose -p "$project" "$@"
-  else
-    docker-compose -p "$project" "$@"
-  fi
-}
+compose() { "$program" -p "$project" "$@"; } # with a project name unique to this run
 
 replicas() { compose ps -q consign; }
 
@@ -109,7 +103,7 @@ receive() { # downloads the newest transfer's file through Caddy and compares it
 
 step "Images"
 start_docker
-docker compose version >/dev/null 2>&1 || need docker-compose docker-compose
+program=$(compose_program)
 docker version -f 'Docker {{.Server.Version}}, {{.Server.Os}}/{{.Server.Arch}}'
 for image in $(sed -nE 's/^FROM ([a-z]+:[^ ]+).*/\1/p' Dockerfile) $(sed -nE 's/^ +image: //p' compose.yaml); do
   if docker image inspect "$image" >/dev/null 2>&1; then
@@ -127,14 +121,17 @@ project="consign-test-$$" url=https://localhost transfer=https://localhost/trans
 export PUBLIC_HOST=localhost SMTP_URL="" MAIL_FROM="" CONSIGN_SECRET_KEY POSTGRES_PASSWORD S3_SECRET_KEY # the environment overrides .env
 CONSIGN_SECRET_KEY=$(openssl rand -base64 32) POSTGRES_PASSWORD=$(openssl rand -hex 24) S3_SECRET_KEY=$(openssl rand -hex 24)
 at_exit "compose down -v --rmi local --remove-orphans >/dev/null 2>&1"
-DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0 compose build >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; fail "the image build failed"; }
+DOCKER_BUILDKIT=0 compose build >"$work/build.log" 2>&1 || { tail -n 20 "$work/build.log" >&2; fail "the image build failed"; }
 compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose up failed"; }
-caddy=$(compose ps -q caddy)
-for _ in $(seq 100); do
-  docker cp "$caddy:/data/caddy/pki/authorities/local/root.crt" "$work/root.crt" >/dev/null 2>&1 && break
-  sleep 0.2
-done
 curl_options=(--cacert "$work/root.crt")
+fetch_root() { # the certificate of the authority that Caddy has made
+  for _ in $(seq 100); do
+    docker cp "$(compose ps -q caddy):/data/caddy/pki/authorities/local/root.crt" "$work/root.crt" >/dev/null 2>&1 && return
+    sleep 0.2
+  done
+  fail "Caddy has made no certificate"
+}
+fetch_root
 wait_healthy 1
 id=$(replicas)
 image=$(state "$id" '{{.Image}}')
@@ -144,9 +141,12 @@ for want in "{{.Config.User}}=10001:10001" "{{.HostConfig.ReadonlyRootfs}}=true"
 done
 
 step "Upload and download through Caddy; the replica is killed during the upload"
-password=$(consign person create --name Ann ann@example.com | first_password "$url/id/v3")
-consign mailbox create ann@example.com demo
-access=$(sign_in "$url/id/v3" ann@example.com "$password")
+make_ann() { # a person with a mailbox; sets password and access
+  password=$(consign person create --name Ann ann@example.com | first_password "$url/id/v3")
+  consign mailbox create ann@example.com demo
+  access=$(sign_in "$url/id/v3" ann@example.com "$password")
+}
+make_ann
 head -c 50000000 /dev/urandom >"$work/sent"
 reserve "$transfer" "By way of compose"
 attach "$work/sent" file

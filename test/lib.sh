@@ -53,6 +53,34 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
   fail "the server was not ready within 30 s"
 }
 
+unit_pid=""
+start_unit() { # start_unit CHROOT URL: runs the installed service in CHROOT by user, environment and command of its unit; URL/readyz says when it is ready
+  local unit=$1/usr/lib/systemd/system/consign.service user command
+  user=$(sed -n 's/^User=//p' "$unit")
+  command=$(sed -n 's/^ExecStart=//p' "$unit")
+  (
+    set -a
+    eval "$(sed -n 's/^Environment=//p' "$unit")"
+    set +a
+    # shellcheck disable=SC2086 # the command of a unit is split into words
+    exec chroot --userspec="$user:$user" "$1" $command --env-file "$(sed -n 's/^EnvironmentFile=//p' "$unit")"
+  ) >>"$work/service.log" 2>&1 &
+  unit_pid=$!
+  for _ in $(seq 300); do
+    curl -fs -o /dev/null "$2/readyz" && return
+    kill -0 "$unit_pid" 2>/dev/null || break
+    sleep 0.2
+  done
+  tail -n 20 "$work/service.log" >&2
+  fail "the service did not start"
+}
+
+stop_unit() {
+  [ -n "$unit_pid" ] || return 0
+  end "$unit_pid"
+  unit_pid=""
+}
+
 former_commit() { # prints the commit from which upgrades are tested
   local former
   former=$(cat "$root/test/upgrade/BASE")
@@ -202,6 +230,21 @@ versitygw() { # prints the path of versitygw, an S3 server, which is built once 
     GOBIN="$work" GOFLAGS='' go install "github.com/versity/versitygw/cmd/versitygw@$version"
     mkdir -p "$root/.tools"
     mv "$work/versitygw" "$path"
+  fi
+  echo "$path"
+}
+
+compose_program() { # prints the path of docker compose as a program of its own, which is built once into .tools: Debian's is too old for !reset
+  local version=v2.40.3
+  local path="$root/.tools/compose-$version" module
+  if [ ! -x "$path" ]; then
+    echo "building docker compose $version once (about five minutes)" >&2
+    module=$(cd "$work" && GOFLAGS='' go mod download -json "github.com/docker/compose/v2@$version" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
+    # Not go install: it refuses a go.mod with "exclude".
+    CGO_ENABLED=0 GOFLAGS='' go build -C "$module" -buildvcs=false -trimpath -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=$version" \
+      -o "$work/compose" ./cmd
+    mkdir -p "$root/.tools"
+    mv "$work/compose" "$path"
   fi
   echo "$path"
 }

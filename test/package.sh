@@ -13,7 +13,7 @@ arch=$(dpkg --print-architecture)
 
 echo "making the package"
 git clone -q "$root" "$work/clone"
-(cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && PLATFORMS=linux/$arch make release) >"$work/release.log" 2>&1 ||
+(cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && PARTS=packages PLATFORMS=linux/$arch make release) >"$work/release.log" 2>&1 ||
   { tail -n 20 "$work/release.log" >&2; fail "make release"; }
 new=$(find "$work/clone/dist" -name 'consign_*.deb')
 client=$(find "$work/clone/dist" -name 'consign-client_*.deb')
@@ -33,37 +33,10 @@ mmdebstrap --variant=minbase --include=postgresql,ca-certificates "$(. /etc/os-r
 mount -t proc proc "$debian/proc"
 mount --rbind /dev "$debian/dev"
 mount --make-rslave "$debian/dev"
-trap 'stop_service; umount -R "$debian/dev" "$debian/proc" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'stop_unit; umount -R "$debian/dev" "$debian/proc" 2>/dev/null; rm -rf "$work"' EXIT
 inside() { chroot "$debian" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C DEBIAN_FRONTEND=noninteractive "$@"; }
 
 port=$(free_port)
-service_pid=""
-start_service() { # as systemd would: user, environment and command of the unit
-  local unit=$debian/usr/lib/systemd/system/consign.service user command
-  user=$(sed -n 's/^User=//p' "$unit")
-  command=$(sed -n 's/^ExecStart=//p' "$unit")
-  (
-    set -a
-    eval "$(sed -n 's/^Environment=//p' "$unit")"
-    set +a
-    # shellcheck disable=SC2086 # the command of a unit is split into words
-    exec chroot --userspec="$user:$user" "$debian" $command --env-file "$(sed -n 's/^EnvironmentFile=//p' "$unit")"
-  ) >>"$work/service.log" 2>&1 &
-  service_pid=$!
-  for _ in $(seq 300); do
-    curl -fs -o /dev/null "http://localhost:$port/readyz" && return
-    kill -0 "$service_pid" 2>/dev/null || break
-    sleep 0.2
-  done
-  tail -n 20 "$work/service.log" >&2
-  fail "the service did not start"
-}
-stop_service() {
-  [ -n "$service_pid" ] || return 0
-  kill "$service_pid" 2>/dev/null || true
-  wait "$service_pid" 2>/dev/null || true
-  service_pid=""
-}
 version_of() { inside consign version; }
 
 cp "$work/former.deb" "$debian/former.deb"
@@ -80,18 +53,18 @@ CONSIGN_ADMIN_LISTEN=127.0.0.1:$(free_port)
 CONSIGN_MAIL_FROM=Consign <noreply@example.com>
 CONSIGN_PRODUCT_NAME=Files & more; it's ours
 ENV
-start_service
+start_unit "$debian" "http://localhost:$port"
 inside consign-admin person create --name Ada ada@example.com >/dev/null
-stop_service
+stop_unit
 echo "ok: the former version is installed, serves, and has a person"
 
 inside dpkg -i /new.deb
 grep -q "CONSIGN_LISTEN=127.0.0.1:$port" "$debian/etc/consign/consign.env" || fail "the upgrade replaced consign.env"
 [ "$(version_of)" = "$("$(find "$work/clone/dist" -name "consign-[0-9]*-linux-$arch")" version)" ] || fail "the upgrade left $(version_of)"
-start_service
+start_unit "$debian" "http://localhost:$port"
 grep -q Ada <<<"$(inside consign-admin person show ada@example.com)" || fail "the person is gone after the upgrade"
 grep -q pgx <<<"$(inside consign-admin licenses)" || fail "consign licenses"
-stop_service
+stop_unit
 echo "ok: upgraded to $(version_of), the person and the settings are kept"
 
 cp "$client" "$debian/client.deb"
@@ -102,9 +75,9 @@ echo "ok: the client is installed beside the server"
 inside dpkg -r consign
 [ ! -e "$debian/usr/bin/consign" ] || fail "the binary is left after removal"
 inside dpkg -i /new.deb
-start_service
+start_unit "$debian" "http://localhost:$port"
 grep -q Ada <<<"$(inside consign-admin person show ada@example.com)" || fail "the person is gone after removal and installation"
-stop_service
+stop_unit
 grep -q "/var/lib/consign is kept" <<<"$(inside dpkg -P consign)" || fail "purge does not say that the data is kept"
 [ ! -e "$debian/etc/consign/consign.env" ] || fail "consign.env is left after purge"
 [ -d "$debian/var/lib/consign/objects" ] || fail "purge removed the data"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Moves the files of changes/ into the first version of CHANGELOG.md, which must not be released yet: each becomes a line at the end of its
-# audience's part, which is added when it is missing.
+# audience's part, which is added when it is missing. Then writes that version into the other files that name it (TestVersionsAgree).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 fail() { printf 'scripts/release/changelog.sh: %s\n' "$*" >&2; exit 1; }
@@ -22,8 +22,8 @@ shopt -s nullglob
 lines=$(mktemp)
 trap 'rm -f "$lines" CHANGELOG.md.new' EXIT
 files=()
-for file in changes/*.md; do
-  [ "$file" != changes/README.md ] || continue
+for file in changes/*.md; do [ "$file" = changes/README.md ] || part "$file" >/dev/null; done
+for file in changes/{people,programs,organizations,operators,security}-*.md; do
   heading=$(part "$file")
   printf '%s\t- %s\n' "$heading" "$(tr '\n' ' ' <"$file" | sed 's/ *$//')" >>"$lines"
   files+=("$file")
@@ -44,7 +44,7 @@ awk -F '\t' -v lines="$lines" '
       t = text[order[i]]
       gsub(/^\n+|\n+$/, "", t)
       if (order[i] != "") print "### " order[i] "\n"
-      print t "\n"
+      if (t != "") print t "\n"
     }
     flushed = 1
   }
@@ -56,3 +56,15 @@ awk -F '\t' -v lines="$lines" '
   END { if (!flushed) flush() }' CHANGELOG.md >CHANGELOG.md.new
 cat CHANGELOG.md.new >CHANGELOG.md
 for file in ${files[@]+"${files[@]}"}; do rm "$file"; echo "$file: moved"; done
+
+version=$(grep -m1 '^## ' CHANGELOG.md | cut -d' ' -f2)
+write() { # write FILE EXPRESSION: edits FILE with sed, and says so when that changes it
+  sed -E "$2" "$1" >"$lines"
+  cmp -s "$lines" "$1" || { cat "$lines" >"$1"; echo "$1: $version"; }
+}
+write deploy/kubernetes/Chart.yaml "s/^(version|appVersion): .*/\1: $version/"
+write deploy/kubernetes/values.yaml "s/^(image: .*:)[^:]*/\1$version/"
+write deploy/kubernetes/example/kustomization.yaml "s/^( +newTag: ).*/\1$version/"
+write docs/use/kubernetes.md "s,(/consign:)[0-9.]*[0-9],\1$version,"
+write clients/typescript/package.json "s/^(  \"version\": \").*\"/\1$version\"/"
+write clients/typescript/package-lock.json "1,10s/^( +\"version\": \").*\"/\1$version\"/"

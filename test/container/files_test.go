@@ -1,18 +1,19 @@
 //go:build container
 
-// Package container tests Dockerfile and compose.yaml on a machine without a container engine. Run it with make test-container.
+// Package container tests Dockerfile, compose.yaml and its variants on a machine without a container engine. Run it with make test-container.
 package container
 
 import (
 	"debug/elf"
+	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/consign-dev/consign/internal/config"
 )
@@ -24,20 +25,18 @@ const (
 	mostImage = 40 * mega
 )
 
-// service holds the fields of a service in compose.yaml that this test reads.
+// service holds the fields of a service that this test reads, as docker compose prints them.
 type service struct {
 	Image       string
 	Command     []string
-	ReadOnly    bool `yaml:"read_only"`
+	ReadOnly    bool `json:"read_only"`
 	Environment map[string]string
-	Volumes     []string
-	Networks    any
+	Volumes     []struct{ Type, Source string }
 }
 
 type compose struct {
 	Services map[string]service
 	Volumes  map[string]any
-	Networks map[string]any
 }
 
 // secrets are the values an operator sets in .env.
@@ -46,71 +45,139 @@ var secrets = map[string]string{
 	"POSTGRES_PASSWORD": "0123456789abcdef0123456789abcdef", "S3_SECRET_KEY": "fedcba9876543210fedcba9876543210",
 }
 
-var reference = regexp.MustCompile(`\$\{([A-Z0-9_]+)(?::([?-])([^}]*))?\}`)
+// variant is compose.yaml with files of contrib/compose.
+type variant struct {
+	name     string
+	overlays []string
+	more     map[string]string // what .env has beside secrets
+	services []string
+	bucket   bool   // whether files are in the bucket
+	proxy    string // address from which Consign believes forwarding headers
+}
 
-// readCompose parses compose.yaml with the values of secrets substituted.
-func readCompose(t *testing.T) compose {
+const (
+	composeProxy, hostProxy = "172.30.0.2", "172.30.0.1"
+	ownBucket               = "s3://consign?endpoint=http://s3:7070&region=us-east-1"
+)
+
+var variants = []variant{
+	{"compose.yaml", nil, nil, []string{"caddy", "consign", "postgres", "redis", "s3"}, true, composeProxy},
+	{"disk", []string{"disk"}, nil, []string{"caddy", "consign", "postgres", "redis"}, false, composeProxy},
+	{"bucket", []string{"bucket"}, map[string]string{"S3_URL": ownBucket, "S3_ACCESS_KEY": "consign"},
+		[]string{"caddy", "consign", "postgres", "redis"}, true, composeProxy},
+	{"caddy", []string{"caddy"}, nil, []string{"consign", "postgres", "redis", "s3"}, true, hostProxy},
+	{"disk and caddy", []string{"disk", "caddy"}, nil, []string{"consign", "postgres", "redis"}, false, hostProxy},
+}
+
+// files returns the variant's files below the root of the repository.
+func (v variant) files() []string {
+	files := []string{"compose.yaml"}
+	for _, name := range v.overlays {
+		files = append(files, "contrib/compose/"+name+".yaml")
+	}
+	return files
+}
+
+// config lets docker compose merge the variant's files, with the values of .env but one.
+func (v variant) config(t *testing.T, without string) ([]byte, error) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(root, "compose.yaml"))
+	args := []string{"--env-file", "/dev/null"}
+	for _, file := range v.files() {
+		args = append(args, "-f", file)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Getenv("TEST_COMPOSE"), append(args, "config", "--format", "json")...)
+	cmd.Dir, cmd.Env = root, []string{"HOME=" + t.TempDir()}
+	for _, values := range []map[string]string{secrets, v.more} {
+		for name, value := range values {
+			if name != without {
+				cmd.Env = append(cmd.Env, name+"="+value)
+			}
+		}
+	}
+	return cmd.CombinedOutput()
+}
+
+// read returns the variant as docker compose starts it.
+func (v variant) read(t *testing.T) (c compose) {
+	t.Helper()
+	out, err := v.config(t, "")
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("docker compose config: %v\n%s", err, out)
 	}
-	text := reference.ReplaceAllStringFunc(string(raw), func(found string) string {
-		parts := reference.FindStringSubmatch(found)
-		value, given := secrets[parts[1]]
-		switch {
-		case given:
-			return value
-		case parts[2] != "-":
-			t.Errorf("compose.yaml needs %s, but its leading comment does not mention it", parts[1])
-		}
-		return parts[3]
-	})
-	var c compose
-	if err := yaml.Unmarshal([]byte(text), &c); err != nil {
-		t.Fatal(err)
-	}
-	for name := range secrets {
-		if !strings.Contains(strings.SplitN(string(raw), "services:", 2)[0], name) {
-			t.Errorf("the leading comment of compose.yaml does not mention %s", name)
-		}
+	if err := json.Unmarshal(out, &c); err != nil {
+		t.Fatalf("%v\n%s", err, out)
 	}
 	return c
 }
 
+// TestCompose checks that each variant is valid, asks for what .env must have, and sets settings that exist.
 func TestCompose(t *testing.T) {
-	c := readCompose(t)
 	known := map[string]bool{}
 	for _, s := range config.Reference() {
 		known[s.Name] = true
 	}
-	consign := c.Services["consign"]
-	for name := range consign.Environment {
-		if strings.HasPrefix(name, config.Prefix) && !known[name] {
-			t.Errorf("compose.yaml sets %s, which is not a setting", name)
-		}
-	}
-	if !consign.ReadOnly {
-		t.Error("Consign's root is not read-only")
-	}
-	for name, s := range c.Services {
-		for _, v := range s.Volumes {
-			source, _, _ := strings.Cut(v, ":")
-			if _, declared := c.Volumes[source]; !declared && !strings.HasPrefix(source, "./") {
-				t.Errorf("%s uses the volume %s, which is not declared", name, source)
-			} else if strings.HasPrefix(source, "./") {
-				if _, err := os.Stat(filepath.Join(root, source)); err != nil {
-					t.Errorf("%s: %v", name, err)
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			c := v.read(t)
+			if got := slices.Sorted(maps.Keys(c.Services)); !slices.Equal(got, v.services) {
+				t.Errorf("services %s, want %s", got, v.services)
+			}
+			consign := c.Services["consign"]
+			for name := range consign.Environment {
+				if strings.HasPrefix(name, config.Prefix) && !known[name] {
+					t.Errorf("%s is not a setting", name)
 				}
 			}
+			if !consign.ReadOnly {
+				t.Error("Consign's root is not read-only")
+			}
+			for name, s := range c.Services {
+				for _, mounted := range s.Volumes {
+					if _, declared := c.Volumes[mounted.Source]; mounted.Type == "volume" && !declared {
+						t.Errorf("%s uses the volume %s, which is not declared", name, mounted.Source)
+					} else if _, err := os.Stat(mounted.Source); mounted.Type == "bind" && err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+				}
+				if name != "consign" && s.Image == "" {
+					t.Errorf("%s has no image", name)
+				}
+			}
+			v.asks(t)
+		})
+	}
+	written, err := filepath.Glob(filepath.Join(root, "contrib/compose/*.yaml"))
+	if err != nil || len(written) != 3 {
+		t.Errorf("contrib/compose has %s: add a variant", written)
+	}
+}
+
+// required finds the names that a file must get.
+var required = regexp.MustCompile(`\$\{([A-Z0-9_]+):\?`)
+
+// asks checks that compose refuses to start without each value that .env must have, and that the comment of the file says so.
+func (v variant) asks(t *testing.T) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range v.files() {
+		raw, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
 		}
-		if name != "consign" && s.Image == "" {
-			t.Errorf("%s has no image", name)
+		comment, rest, _ := strings.Cut(string(raw), "services:")
+		for _, found := range required.FindAllStringSubmatch(rest, -1) {
+			names[found[1]] = true
+			if !strings.Contains(comment, found[1]) {
+				t.Errorf("%s needs %s, but its leading comment does not mention it", file, found[1])
+			}
 		}
 	}
-	for _, name := range []string{"consign", "postgres", "s3", "redis", "caddy"} {
-		if _, there := c.Services[name]; !there {
-			t.Errorf("there is no service %s", name)
+	if len(names) != len(secrets)+len(v.more) {
+		t.Errorf("%s ask for %v", v.files(), names)
+	}
+	for name := range names {
+		if out, err := v.config(t, name); err == nil || !strings.Contains(string(out), name) {
+			t.Errorf("without %s: %v\n%s", name, err, out)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build container
 
-// The image as a directory tree, run part by part as compose.yaml does, without a container engine.
+// The image as a directory tree, run part by part as compose.yaml and its variants do, without a container engine.
 
 package container
 
@@ -30,7 +30,7 @@ import (
 
 const uid = 10001
 
-// box is the image as a directory tree, with the environment and arguments of compose.yaml.
+// box is the image as a directory tree, with the environment and arguments of a variant of compose.yaml.
 type box struct {
 	root string
 	env  []string
@@ -280,8 +280,14 @@ func (c *caddy) call(t *testing.T, method, path, token, contentType string, body
 
 const jsonType = "application/json"
 
-// TestContainer runs the binary as the container does, beside the other services, and uses it.
+// TestContainer runs the binary as the container of each variant does, beside the other services, and uses it.
 func TestContainer(t *testing.T) {
+	for _, v := range variants {
+		t.Run(v.name, v.run)
+	}
+}
+
+func (v variant) run(t *testing.T) {
 	dir, err := os.MkdirTemp("", "consign-container-")
 	if err != nil {
 		t.Fatal(err)
@@ -290,9 +296,8 @@ func TestContainer(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	c := readCompose(t)
-	bucket := surroundings(t, dir, c)
-	consign := c.Services["consign"]
+	bucket := surroundings(t, dir, variants[0].read(t))
+	consign := v.read(t).Services["consign"]
 	b := newBox(t, dir, consign)
 	if code := b.healthy(t); code != 1 {
 		t.Errorf("without a server the health check exited with %d", code)
@@ -309,12 +314,16 @@ func TestContainer(t *testing.T) {
 	if out := b.run(t, "version"); out != "consign test-container\n" {
 		t.Errorf("version: %s", out)
 	}
-	proxy := newCaddy(consign.Environment["CONSIGN_TRUSTED_PROXIES"], secrets["PUBLIC_HOST"])
+	proxy := newCaddy(v.proxy, secrets["PUBLIC_HOST"])
 	proxy.call(t, "GET", "/transfer/v2/environment", "", "", nil, http.StatusOK, nil)
-	newCaddy("127.0.0.1", secrets["PUBLIC_HOST"]).call(t, "GET", "/transfer/v2/environment", "", "", nil, http.StatusForbidden, nil)
+	for _, other := range []string{"127.0.0.1", composeProxy, hostProxy} {
+		if other != v.proxy {
+			newCaddy(other, secrets["PUBLIC_HOST"]).call(t, "GET", "/transfer/v2/environment", "", "", nil, http.StatusForbidden, nil)
+		}
+	}
 	use(t, b, proxy)
-	if entries, err := os.ReadDir(bucket); err != nil || len(entries) == 0 {
-		t.Errorf("the bucket is empty: %v", err)
+	if entries, err := os.ReadDir(bucket); err != nil || len(entries) > 0 != v.bucket {
+		t.Errorf("the bucket has %d entries, %v", len(entries), err)
 	}
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -330,13 +339,12 @@ func TestContainer(t *testing.T) {
 // use makes Consign write to every place it writes to: mails, pictures, and parts of files before they go to the bucket.
 func use(t *testing.T, b box, proxy *caddy) {
 	t.Helper()
-	created := b.run(t, "person", "create", "ann@example.com")
-	_, password, _ := strings.Cut(created, "password: ")
+	_, link, _ := strings.Cut(b.run(t, "person", "create", "ann@example.com"), "/reset/")
+	key, _, _ := strings.Cut(link, "\n")
 	b.run(t, "mailbox", "create", "ann@example.com", "ann")
 	b.run(t, "mail", "test", "ann@example.com")
 	var out struct{ Token, UID string }
-	login := fmt.Sprintf(`{"email":"ann@example.com","type":"bcrypt","key":%q}`, strings.TrimSpace(password))
-	proxy.call(t, "POST", "/id/v3/auth/login", "", jsonType, []byte(login), http.StatusOK, &out)
+	proxy.call(t, "POST", "/id/v3/auth/reset/"+key, "", jsonType, nil, http.StatusOK, &out)
 	proxy.call(t, "POST", "/id/v3/auth/access", out.Token, jsonType, nil, http.StatusOK, &out)
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 300, 300))); err != nil {
