@@ -23,7 +23,8 @@ if [ -z "${DEB:-}" ]; then
   [ -z "$(git status --porcelain)" ] || fail "the tree has changes: commit them first"
   step "Making the package"
   git clone -q "$root" "$work/clone"
-  (cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && PARTS=packages PLATFORMS=linux/$(dpkg --print-architecture) make release) \
+  (cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" &&
+    PARTS=packages PLATFORMS=linux/$(dpkg --print-architecture) make release) \
     >"$work/release.log" 2>&1 || { tail -n 20 "$work/release.log" >&2; fail "make release"; }
   DEB=$(find "$work/clone/dist" -name 'consign_*.deb')
 fi
@@ -32,7 +33,8 @@ base=$root/.tools/debian-ansible
 if [ ! -e "$base/complete" ]; then
   step "Bootstrapping Debian (once, about a minute)"
   rm -rf "$base"
-  debootstrap --variant=minbase --include=python3,systemd,ca-certificates bookworm "$base" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 ||
+  debootstrap --variant=minbase --include=python3,systemd,ca-certificates bookworm "$base" http://deb.debian.org/debian \
+    >"$work/debootstrap.log" 2>&1 ||
     { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
   touch "$base/complete"
 fi
