@@ -108,7 +108,7 @@ function Meter({ label, used, limit }) {
     return html`<div class="usage"><div class="row between"><strong>${label}</strong><span>${bytes(used)}</span></div>
       <span class="hint">${T("No limit")}</span></div>`;
   }
-  const share = Math.min(1, used / limit);
+  const share = limit > 0 ? Math.min(1, used / limit) : 1;
   return html`<div class="usage">
     <div class="row between"><strong>${label}</strong><span>${F("%s of %s", bytes(used), bytes(limit))}</span></div>
     <progress class=${share >= 0.9 ? "full" : ""} max="1" value=${used > 0 ? Math.max(0.005, share) : 0} aria-label=${label}></progress>
