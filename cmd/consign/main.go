@@ -111,7 +111,8 @@ func commands() []command {
 			[]string{"show UID", "extend UID DAYS", "revoke UID"}, transferCommand},
 		{"keys", "list and change the keys that sign tokens", []string{"list", "rotate", "revoke KID", "reseal"}, keys},
 		{"log", "show, check and operate the transparency log of receipts; erase the receipt of a transfer, all but its hash",
-			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER", "certificate TRANSFER | --person UID"}, logCommand},
+			[]string{"key", "checkpoint", "status", "verify", "rotate", "revoke", "restart", "erase TRANSFER",
+				"certificate TRANSFER | --person UID"}, logCommand},
 		{"mail", "list the mail queue, send mails again (one, or all that were refused with an error within a time), send a test mail", []string{
 			"list [--state STATE] [--error TEXT] [--since TIME] [--until TIME]",
 			"retry UID | [--state queued|failed] [--error TEXT] [--since TIME] [--until TIME]", "test ADDRESS",

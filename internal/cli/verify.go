@@ -304,8 +304,9 @@ func erasureWords(s transfer.Statement) string {
 func accountWords(s transfer.Statement) string {
 	by := map[string]string{transfer.DeletedByPerson: ", because the person deleted it",
 		transfer.DeletedByOperator: ", because an operator deleted it"}[s.Get("reason")]
-	return "The account " + s.Get("person") + " was erased by " + s.Get("at") + by + ": its profile, addresses, ways to sign in and mailbox, " +
-		s.Get("received") + " transfers that it had received, " + s.Get("files") + " stored files that nobody else had, " + s.Get("receipts") +
+	return "The account " + s.Get("person") + " was erased by " + s.Get("at") + by +
+		": its profile, addresses, ways to sign in and mailbox, " + s.Get("received") + " transfers that it had received, " +
+		s.Get("files") + " stored files that nobody else had, " + s.Get("receipts") +
 		" receipts that named it, and " + s.Get("requests") + " requests. " + s.Get("sent") + " transfers that it had sent lost its address." +
 		"\nThis says nothing about what other people have of it, about backups, and about records of mails and changes, which go at their time."
 }

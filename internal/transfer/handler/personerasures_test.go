@@ -103,8 +103,8 @@ func TestCertificateOfErasedAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"person": person.String(), "event": "erased", "reason": "person", "mailboxes": "1", "requests": "0",
-		"received": "3", "files": "2", "sent": "1", "receipts": "4"} {
+	for name, want := range map[string]string{"person": person.String(), "event": "erased", "reason": "person",
+		"mailboxes": "1", "requests": "0", "received": "3", "files": "2", "sent": "1", "receipts": "4"} {
 		if got.Get(name) != want {
 			t.Errorf("%s is %q, want %q", name, got.Get(name), want)
 		}
@@ -186,7 +186,8 @@ func TestHoldsDeferTheCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificateWaitsForBytes: nothing is stated before the purge, and once after it, although the first try is lost and eight run at once.
+// TestCertificateWaitsForBytes: nothing is stated before the purge. After it one statement is, although the first try is lost and eight run
+// at once.
 func TestCertificateWaitsForBytes(t *testing.T) {
 	t.Parallel()
 	s, _, _, bob, _ := newOffice(t)

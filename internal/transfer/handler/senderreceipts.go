@@ -25,7 +25,8 @@ type happeningResponse struct {
 
 func senderReceiptFrom(r service.SenderReceipt) senderReceiptResponse {
 	out := senderReceiptResponse{
-		Account: r.Account, Mailbox: r.Mailbox, CreatedAt: httpapi.Time(r.CreatedAt), Checked: !r.CheckedAt.IsZero(), CheckedAt: httpapi.TimeOrNil(&r.CheckedAt),
+		Account: r.Account, Mailbox: r.Mailbox, CreatedAt: httpapi.Time(r.CreatedAt), Checked: !r.CheckedAt.IsZero(),
+		CheckedAt: httpapi.TimeOrNil(&r.CheckedAt),
 	}
 	for _, h := range r.Since {
 		out.Since = append(out.Since, happeningResponse{Kind: h.Kind, At: httpapi.Time(h.At)})

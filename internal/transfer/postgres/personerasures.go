@@ -41,7 +41,8 @@ func (s *Store) NoteErased(ctx context.Context, p id.Person, e ErasedTransfers) 
 		return 0, nil
 	}
 	_, err := database.Exec(ctx, s.q, "count erasure of person", `
-		UPDATE transfer.person_erasures SET received = received + coalesce(cardinality($2::uuid[]), 0), sent = sent + $3, receipts = receipts + $4,
+		UPDATE transfer.person_erasures SET received = received + coalesce(cardinality($2::uuid[]), 0), sent = sent + $3,
+			receipts = receipts + $4,
 			files = files + (SELECT count(*) FROM transfer.erasing e, unnest(e.contents) c WHERE e.transfer = ANY ($2) AND e.reason = $5
 				AND NOT EXISTS (SELECT FROM transfer.shared_contents x WHERE x.content = c))
 		WHERE person = $1`, p, e.Received, len(e.Sent), len(e.Receipts), transfer.ErasedWithAccount)
