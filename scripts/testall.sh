@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# make test-all: runs each target once for a commit, and goes on after a failure. What has passed on this commit is not run again, so several
-# runs make one table: target, result, minutes, and the load of the machine when the target began. It fails until all have passed.
+# make test-all: runs each target once for a commit, and goes on after a failure. What has passed on this commit is not run again, so
+# several runs make one table: target, result, minutes, and the load of the machine when the target began. It fails until all have passed.
 # scripts/testall.sh TARGET...; SUITES names some of them ("test-race test-web"). Output: var/test-all/COMMIT/TARGET.log.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

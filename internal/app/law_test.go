@@ -63,12 +63,12 @@ func TestImportLawForbids(t *testing.T) {
 	}
 }
 
-// TestSecretsAreRandom: only packages that spread retries and number requests use math/rand. Every key, token, code and salt
+// TestSecretsAreRandom: only packages that spread retries, number requests and find ports use math/rand. Every key, token, code and salt
 // comes from crypto/rand.
 func TestSecretsAreRandom(t *testing.T) {
 	t.Parallel()
 	harmless := set("internal/database", "internal/jobs", "internal/httpserver", "client", "internal/testkit/blobtest",
-		"internal/testkit/powercut")
+		"internal/testkit/freeport", "internal/testkit/powercut")
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "math/rand") && !harmless[p.path()] {

@@ -45,7 +45,7 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 	if c == nil {
 		return nil
 	}
-	if selfTest(c.Recipient) {
+	if SelfTest(c.Recipient) {
 		return m.drop(ctx, c)
 	}
 	release := m.keepLease(ctx, c)
@@ -80,7 +80,8 @@ func (m *Mailer) workSend(ctx context.Context, job sendJob) error {
 // SelfTestDomain is the domain of the people of consign selftest. No such domain can exist (RFC 2606): mails to it are not sent.
 const SelfTestDomain = "selftest.invalid"
 
-func selfTest(address string) bool { return strings.HasSuffix(address, "@"+SelfTestDomain) }
+// SelfTest reports whether an address is of a person of consign selftest.
+func SelfTest(address string) bool { return strings.HasSuffix(address, "@"+SelfTestDomain) }
 
 // drop ends a mail to a person of consign selftest as cancelled.
 func (m *Mailer) drop(ctx context.Context, c *claimed) error {

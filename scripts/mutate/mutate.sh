@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Mutation testing: gremlins changes one operator of a Go package at a time, Stryker the receipt verifier of the pages. The tests should fail.
+# Mutation testing: gremlins changes one operator of a Go package at a time, Stryker the receipt verifier of the pages. The tests should
+# fail.
 # Prints the mutants that lived and the score: how many of those that a test reaches were found. A score below the table's fails.
-# PACKAGES names some of the table. Minutes on two cores: proof 2, proof.js 3, ratelimit 3, token and translog an hour or more, content many.
+# PACKAGES names some of the table. Minutes on two cores: proof 2, proof.js 3, ratelimit 3, token and translog an hour, content many.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 version=v0.6.0 gremlins=$PWD/.tools/gremlins-v0.6.0

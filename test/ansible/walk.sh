@@ -26,7 +26,8 @@ settings=$debian/etc/consign/consign.env
 step "A first installation"
 play_well
 [ "$(changed)" -gt 0 ] || fail "the first run changed nothing"
-[ "$(stat -c %a "$settings"):$(chroot "$debian" stat -c %U:%G /etc/consign/consign.env)" = 640:root:consign ] || fail "consign.env can be read by others"
+[ "$(stat -c %a "$settings"):$(chroot "$debian" stat -c %U:%G /etc/consign/consign.env)" = 640:root:consign ] ||
+  fail "consign.env can be read by others"
 if grep -qF "$secret" "$work/play.log"; then fail "the output has the secret key"; fi
 for unit in consign caddy postgresql; do
   [ -L "$debian/etc/systemd/system/multi-user.target.wants/$unit.service" ] || fail "$unit does not start at boot"
@@ -40,11 +41,13 @@ echo "ok: 0 changes"
 
 step "Settings"
 cp -p "$settings" "$work/former"
-if play -e "$(printf '{"consign_settings": {"CONSIGN_PUBLIC_URL": "https://%s", "CONSIGN_SECRET_KEY": "%s", "CONSIGN_X": 1}}' "$host" "$secret")"; then
+if play -e "$(printf '{"consign_settings": {"CONSIGN_PUBLIC_URL": "https://%s", "CONSIGN_SECRET_KEY": "%s", "CONSIGN_X": 1}}' \
+  "$host" "$secret")"; then
   fail "a wrong setting is accepted"
 fi
 grep -q 'CONSIGN_X is not a setting' "$work/play.log" || { tail -n 20 "$work/play.log" >&2; fail "it does not say what is wrong"; }
-if play -e "$(printf '{"consign_settings": {"CONSIGN_PUBLIC_URL": "https://%s", "CONSIGN_PRODUCT_NAME": "a\\nCONSIGN_LISTEN=:1"}}' "$host")"; then
+if play -e "$(printf '{"consign_settings": {"CONSIGN_PUBLIC_URL": "https://%s", "CONSIGN_PRODUCT_NAME": "a\\nCONSIGN_LISTEN=:1"}}' \
+  "$host")"; then
   fail "a value of two lines is accepted"
 fi
 cmp "$settings" "$work/former" || fail "wrong settings were written"
@@ -67,7 +70,8 @@ unshare --net -- bash -euc '
   trap stop_unit EXIT
   drop_in=$debian/etc/systemd/system/caddy.service.d/consign.conf
   command=$(sed -n "s/^ExecStart=//p" "$debian/lib/systemd/system/caddy.service")
-  chroot --userspec=caddy:caddy "$debian" env -i HOME=/var/lib/caddy "$(sed -n "s/^Environment=//p" "$drop_in")" $command >"$work/caddy.log" 2>&1 &
+  chroot --userspec=caddy:caddy "$debian" env -i HOME=/var/lib/caddy "$(sed -n "s/^Environment=//p" "$drop_in")" $command \
+    >"$work/caddy.log" 2>&1 &
   caddy=$!
   trap "end $caddy; stop_unit" EXIT
   authority=$debian/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt
@@ -77,7 +81,8 @@ unshare --net -- bash -euc '
   done
   grep -q ready "$work/ready" || { tail -n 20 "$work/caddy.log" >&2; fail "https://$host/readyz: $(cat "$work/ready")"; }
   curl -fsS --cacert "$authority" "https://$host/transfer/v2/environment" | grep -q serverVersion || fail "the API behind Caddy"
-  chroot "$debian" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin consign-admin person create --name Ada ada@example.com | grep -q "https://$host/reset/" ||
+  chroot "$debian" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin consign-admin person create --name Ada ada@example.com |
+    grep -q "https://$host/reset/" ||
     fail "consign-admin does not print a link"
 '
 echo "ok: /readyz answers behind Caddy, from the installed unit, with the database of the user consign"

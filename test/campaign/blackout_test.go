@@ -250,7 +250,7 @@ func (b *blackout) round(n int) []string {
 		v.restore()
 	}
 	if err := b.tryStart(); err != nil {
-		return []string{err.Error()}
+		return []string{"all: " + err.Error()}
 	}
 	b.mu.Lock()
 	b.facts = acknowledged // what was answered after the copy was taken, happened after the cut

@@ -232,7 +232,7 @@ func TestRetentionOfReceiptsMailsAudit(t *testing.T) {
 		t.Errorf("after 31 days %d entries of the audit are left", n)
 	}
 	bob = bob.Login()
-	bob.Get(path + "/receipt").Want(http.StatusOK)
+	signed(t, bob, path+"/receipt")
 	s.Clock.Advance(30 * 24 * time.Hour)
 	run(t, s, service.RetentionJob)
 	bob = bob.Login()
