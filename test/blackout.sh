@@ -8,6 +8,7 @@ cd "$root"
 [ "$(id -u)" = 0 ] || fail "mounting loop devices needs root: run this as root"
 need mkfs.xfs xfsprogs
 need mkfs.ext4 e2fsprogs
+need fusermount3 fuse3
 make -s build
 (cd test/torn && go vet . && go test -count=1 .)
 go test -tags campaign -count=1 -timeout 10h -v -run "${RUN:-^TestBlackout}" ./test/campaign
