@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Tests the unchanged Dockerfile and compose.yaml with a real Docker engine. Builds the image, starts all services, uploads and
 # downloads a file through Caddy, kills a replica during an upload, scales to three replicas, stops everything and starts it again.
-# test/container.sh tests the variants of contrib/compose. Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by
-# stand-in images with the same programs from Debian. Uses ports 80 and 443.
+# Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by stand-in
+# images with the same programs from Debian. Uses ports 80 and 443. test/container.sh tests the variants of contrib/compose.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl

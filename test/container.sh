@@ -15,6 +15,9 @@ TEST_S3_SERVER=$(versitygw)
 TEST_POSTGRES_BIN=$(postgres_bin)
 go mod download
 # 172.30.0.2 is Caddy's address in compose.yaml, 172.30.0.1 the machine's, which contrib/compose/caddy.yaml trusts.
-unshare --mount --net -- bash -c 'ip link set lo up && ip address add 172.30.0.2/32 dev lo && ip address add 172.30.0.1/32 dev lo && exec "$@"' - \
+unshare --mount --net -- bash -euc 'ip link set lo up
+  ip address add 172.30.0.2/32 dev lo
+  ip address add 172.30.0.1/32 dev lo
+  exec "$@"' - \
   go test -tags container -count=1 -timeout 10m -v "$@" ./test/container
 unshare --mount -- go test -tags container -count=1 -run '^TestPictureOnMountedDisk$' ./internal/identity/handler

@@ -4,7 +4,8 @@
 # (unpacked, run without an engine), the Helm chart (rendered). Then it serves with the installed binary behind Caddy, TLS and HTTP/2, at
 # https://files.example.com, and runs the shell blocks of README, integrate, uploads, receipts, operations and the tutorials, in the order
 # of each document. A block that does not run has a line above it: <!-- not run: REASON -->, or <!-- test/NAME.sh runs this … -->.
-# Both are printed. Other modules than Consign come from the module cache, other npm packages from npm's cache, which a first installation fills.
+# Both are printed. Other modules than Consign come from the module cache, other npm packages from npm's cache, which a first
+# installation fills.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || fail "a network namespace needs root: run sudo make dist-check"

@@ -54,7 +54,8 @@ start_server() { # start_server DATA_DIR PORT ADMIN_PORT [ARG…]: sets server_p
 }
 
 unit_pid=""
-start_unit() { # start_unit CHROOT URL: runs the installed service in CHROOT by user, environment and command of its unit; URL/readyz says when it is ready
+# start_unit CHROOT URL: runs the installed service in CHROOT by user, environment and command of its unit, until URL/readyz is 200.
+start_unit() {
   local unit=$1/usr/lib/systemd/system/consign.service user command
   user=$(sed -n 's/^User=//p' "$unit")
   command=$(sed -n 's/^ExecStart=//p' "$unit")
@@ -234,15 +235,16 @@ versitygw() { # prints the path of versitygw, an S3 server, which is built once 
   echo "$path"
 }
 
-compose_program() { # prints the path of docker compose as a program of its own, which is built once into .tools: Debian's is too old for !reset
+# compose_program prints the path of docker compose, which is built once into .tools: Debian's is too old for !reset.
+compose_program() {
   local version=v2.40.3
   local path="$root/.tools/compose-$version" module
   if [ ! -x "$path" ]; then
     echo "building docker compose $version once (about five minutes)" >&2
     module=$(cd "$work" && GOFLAGS='' go mod download -json "github.com/docker/compose/v2@$version" | sed -n 's/.*"Dir": "\(.*\)",/\1/p')
     # Not go install: it refuses a go.mod with "exclude".
-    CGO_ENABLED=0 GOFLAGS='' go build -C "$module" -buildvcs=false -trimpath -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=$version" \
-      -o "$work/compose" ./cmd
+    CGO_ENABLED=0 GOFLAGS='' go build -C "$module" -buildvcs=false -trimpath \
+      -ldflags "-s -w -X github.com/docker/compose/v2/internal.Version=$version" -o "$work/compose" ./cmd
     mkdir -p "$root/.tools"
     mv "$work/compose" "$path"
   fi

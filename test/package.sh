@@ -13,8 +13,8 @@ arch=$(dpkg --print-architecture)
 
 echo "making the package"
 git clone -q "$root" "$work/clone"
-(cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && PARTS=packages PLATFORMS=linux/$arch make release) >"$work/release.log" 2>&1 ||
-  { tail -n 20 "$work/release.log" >&2; fail "make release"; }
+(cd "$work/clone" && git checkout -q "$(git -C "$root" rev-parse HEAD)" && PARTS=packages PLATFORMS=linux/$arch make release) \
+  >"$work/release.log" 2>&1 || { tail -n 20 "$work/release.log" >&2; fail "make release"; }
 new=$(find "$work/clone/dist" -name 'consign_*.deb')
 client=$(find "$work/clone/dist" -name 'consign-client_*.deb')
 (cd "$work/clone" && go build -trimpath -ldflags "-s -w -X main.version=0.9.0" -o "$work/consign-former" ./cmd/consign)

@@ -252,7 +252,8 @@ func TestReaderErasedWhileStated(t *testing.T) {
 	}
 	defer func() { _ = erasing.Rollback(t.Context()) }()
 	if _, err := erasing.Exec(t.Context(),
-		`UPDATE transfer.receipts SET readers = array_remove(readers, $2), named = array_remove(named, $2) WHERE transfer = $1`, uid, person); err != nil {
+		`UPDATE transfer.receipts SET readers = array_remove(readers, $2), named = array_remove(named, $2)
+		WHERE transfer = $1`, uid, person); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)

@@ -136,7 +136,8 @@ function Proved({ receipt, rows, others, onRemove }) {
           ${end(o.file, o.size)}</tr>`)}
       </tbody></table>`}
     ${!erased && html`<p>${T("This server recorded this delivery exactly as it is written here, and nothing was changed since.")}</p>
-      <p class="dim">${T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s.")}</p>`}
+      <p class="dim">
+        ${T("It doesn’t prove who was at the keyboard, or that what the files say is true. Times are this server’s.")}</p>`}
     <p class="dim">${T("This signature shows integrity and order by the server’s own key. Legal weight comes from a qualified time stamp.")}
       ${receipt.stamped && html` ${T("This receipt carries a time stamp, which isn’t checked here. “consign verify --tsa-cert” checks it.")}`}</p>
     <details class="more"><summary>${T("Everything that was signed")}</summary>
