@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Tests the unchanged Dockerfile and compose.yaml with a real Docker engine. Builds the image, starts all services, uploads and
-# downloads a file through Caddy, kills a replica during an upload, scales to three replicas, stops everything and starts it again.
+# downloads a file through Caddy, kills a replica during an upload, scales to three replicas, stops everything and starts it again. Then
+# starts each variant of contrib/compose, and uploads and downloads a file there.
 # Uses the running Docker daemon. Without one, root starts a private daemon. Images that no registry delivers are replaced by stand-in
-# images with the same programs from Debian. Uses ports 80 and 443. test/container.sh tests the variants of contrib/compose.
+# images with the same programs from Debian. Uses ports 80 and 443.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 need curl curl
 need openssl openssl
+need caddy caddy # the variant caddy runs it beside Docker
 stand_ins="$root/.tools/docker" # data directory of the private daemon; later runs reuse its images
 
 for port in 80 443; do
@@ -69,7 +71,8 @@ stand_in() { # stand_in IMAGE: builds IMAGE from Debian's and this machine's pro
   rm -rf "$context"
 }
 
-compose() { "$program" -p "$project" "$@"; } # with a project name unique to this run
+variant=() # further arguments of compose: the file of a variant
+compose() { "$program" -p "$project" -f compose.yaml ${variant[@]+"${variant[@]}"} "$@"; } # with a project name unique to this run
 
 replicas() { compose ps -q consign; }
 
@@ -206,4 +209,46 @@ wait_healthy 1
 access=$(sign_in "$url/id/v3" ann@example.com "$password")
 receive
 consign fsck
-step "Done: the unchanged Dockerfile and compose.yaml work."
+
+start_bucket() { # an S3 server that compose.yaml does not have, with a key of its own; sets bucket
+  bucket=$(docker run -d --network "${project}_inside" --network-alias own-bucket -v /data/files \
+    -e "ROOT_ACCESS_KEY=$S3_ACCESS_KEY" -e "ROOT_SECRET_KEY=$S3_SECRET_KEY" \
+    "$(sed -nE 's/^ +image: (versity.*)/\1/p' compose.yaml)" --port :7070 --region us-east-1 posix /data)
+  at_exit "docker rm -fv $bucket >/dev/null 2>&1"
+}
+
+start_caddy() { # a Caddy of this machine, with docs/use/proxy/Caddyfile; its authority must not come into the machine's list
+  perl -0pe 's/^\{\n/{\n\tadmin off\n\tskip_install_trust\n/m' docs/use/proxy/Caddyfile >"$work/Caddyfile"
+  XDG_DATA_HOME="$work" XDG_CONFIG_HOME="$work" HOME="$work" \
+    caddy run --config "$work/Caddyfile" --adapter caddyfile >"$work/caddy.log" 2>&1 &
+  at_exit end $!
+  curl_options=(--cacert "$work/caddy/pki/authorities/local/root.crt")
+}
+
+export S3_ACCESS_KEY=own S3_URL='s3://files?endpoint=http://own-bucket:7070&region=us-east-1'
+for name in disk bucket caddy; do
+  step "Variant $name"
+  compose down -v >/dev/null 2>&1
+  variant=(-f "contrib/compose/$name.yaml")
+  compose create >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose create failed"; }
+  [ "$name" != bucket ] || start_bucket
+  compose up -d >"$work/up.log" 2>&1 || { tail -n 20 "$work/up.log" >&2; fail "compose up failed"; }
+  if [ "$name" = caddy ]; then start_caddy; else fetch_root; fi
+  wait_healthy 1
+  make_ann
+  reserve "$transfer" "By way of $name"
+  attach "$work/sent" file
+  send_range "$work/sent" 0 50000000 "$content" "$token" -o /dev/null
+  call POST "$reservation/confirm" -H "Authorization: $token" >/dev/null
+  receive
+  consign fsck
+  case $name in
+  disk) place="$(replicas):/data/objects" ;;
+  bucket) place="$bucket:/data/files" ;;
+  caddy) place="$(compose ps -q s3):/data/consign" ;;
+  esac
+  bytes=$(docker cp "$place" - | wc -c)
+  [ "$bytes" -ge 50000000 ] || fail "only $bytes bytes are in $place"
+  [ "$name" != bucket ] || docker rm -fv "$bucket" >/dev/null
+done
+step "Done: the unchanged Dockerfile, compose.yaml and its variants work."

@@ -191,12 +191,14 @@ attach() { # attach FILE CLIENT_ID: adds an object for FILE to the reservation; 
 
 sign_in() { # sign_in IDENTITY_API EMAIL PASSWORD: prints an access token
   local id_token
+  set -e # a command substitution has it no longer: the first error must be the last
   id_token=$(call POST "$1/auth/login" -H 'Content-Type: application/json' -d "{\"email\":\"$2\",\"type\":\"bcrypt\",\"key\":\"$3\"}" | member token)
   call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token
 }
 
 first_password() { # first_password IDENTITY_API: reads the answer of consign person create, sets a password by its link and prints it
   local key id_token access uid password="a first password of tests"
+  set -e
   key=$(sed -n 's|^link: .*/reset/||p')
   id_token=$(call POST "$1/auth/reset/$key" | member token)
   access=$(call POST "$1/auth/access" -H "Authorization: Bearer $id_token" | member token)

@@ -32,11 +32,17 @@ type service struct {
 	ReadOnly    bool `json:"read_only"`
 	Environment map[string]string
 	Volumes     []struct{ Type, Source string }
+	Networks    map[string]struct {
+		Address string `json:"ipv4_address"`
+	}
 }
 
 type compose struct {
 	Services map[string]service
 	Volumes  map[string]any
+	Networks map[string]struct {
+		IPAM struct{ Config []struct{ Gateway string } }
+	}
 }
 
 // secrets are the values an operator sets in .env.
@@ -142,6 +148,14 @@ func TestCompose(t *testing.T) {
 				if name != "consign" && s.Image == "" {
 					t.Errorf("%s has no image", name)
 				}
+			}
+			// What comes from Caddy has the address of its container, what comes from the machine that of the gateway.
+			from := c.Services["caddy"].Networks["inside"].Address
+			if from == "" {
+				from = c.Networks["inside"].IPAM.Config[0].Gateway
+			}
+			if trusted := consign.Environment["CONSIGN_TRUSTED_PROXIES"]; trusted != from || trusted != v.proxy {
+				t.Errorf("trusts %q, requests come from %q, want %s", trusted, from, v.proxy)
 			}
 			v.asks(t)
 		})
