@@ -1,25 +1,30 @@
 #!/usr/bin/env bash
 # The first minutes of a newcomer: in a Debian that has nothing but make, git and Go, an ordinary user and root clone the repository, run
-# make run, hand a file over as README says, and verify the receipt. Then the ordinary user runs make test (TEST=no leaves it out). The
-# system is bootstrapped once into .tools; the mounts live in a private mount namespace and vanish when the script ends. Prints the seconds
-# of each step.
+# make run, hand a file over as README says, and verify the receipt. The ordinary user also runs make test (TEST=no leaves it out). The
+# system is bootstrapped once into .tools, and each run begins with a copy: Postgres and what Go has built would stay in it. The mounts
+# live in a private mount namespace and vanish when the script ends. Prints the seconds of each step, and those after the downloads.
+# Uses port 8080, which README names.
 . "$(dirname "$0")/lib.sh"
 cd "$root"
 [ "$(id -u)" = 0 ] || fail "chroot needs root: run this as root"
 need debootstrap debootstrap
 need unshare util-linux
 [ -z "$(git status --porcelain)" ] || fail "the tree has changes: commit them first"
+! (exec 3<>/dev/tcp/127.0.0.1/8080) 2>/dev/null || fail "port 8080 is in use: stop the process that listens there"
 
-tree=$root/.tools/debian-newcomer
-if [ ! -e "$tree/complete" ]; then
+base=$root/.tools/debian-newcomer
+if [ ! -e "$base/complete" ]; then
   step "Bootstrapping Debian (once, about a minute)"
-  rm -rf "$tree"
-  debootstrap --variant=minbase --include=make,git,ca-certificates,curl trixie "$tree" http://deb.debian.org/debian \
+  rm -rf "$base"
+  debootstrap --variant=minbase --include=make,git,ca-certificates,curl trixie "$base" http://deb.debian.org/debian \
     /usr/share/debootstrap/scripts/sid >"$work/debootstrap.log" 2>&1 ||
     { tail -n 5 "$work/debootstrap.log" >&2; fail "debootstrap failed"; }
-  touch "$tree/complete"
+  touch "$base/complete"
 fi
-rm -rf "${tree:?}/repository" "$tree/home/nina" "$tree/root/consign"
+tree=$base.run
+rm -rf "$tree"
+at_exit "rm -rf '$tree'"
+cp -a --reflink=auto "$base" "$tree"
 git clone -q --no-hardlinks "$root" "$tree/repository"
 git -C "$tree/repository" checkout -q "$(git rev-parse HEAD)"
 cp test/newcomer/walk.sh "$tree/walk.sh"
