@@ -82,7 +82,7 @@ var retention = []retained{
 		"certificate of erasure", "always"},
 	{"log.logs, log.entries, log.pending, log.tiles, log.checkpoints, log.keys", "hashes of receipts, signed",
 		"proof that the log was not changed", "always; hashes say nothing about people"},
-	{"transfer.volumes, transfer.stored_volumes", "bytes of a person or organization in a month", "limits, reports",
+	{"transfer.volumes, transfer.stored_volumes, transfer.volume_advances", "bytes of a person or organization in a month", "limits, reports",
 		"400 days; of an organization's storage the organization's"},
 	{"transfer.volume_samples", "bytes that an organization stored and uploaded, by day", "charts for its administrators", "92 days"},
 	{"transfer.daily_recipients, transfer.daily_mailbox_mails, transfer.daily_sender_codes, transfer.upload_confirmations",

@@ -37,7 +37,7 @@ var unheld = map[string]string{
 		identity.subscriptions identity.invitations identity.organization_changes transfer.adminunits transfer.mailbox_groups
 		transfer.mailbox_group_members settings samples migrations transfer.storage_checks transfer.heartbeats`,
 	"programs of people, which stop": `webhook.webhooks webhook.deliveries`,
-	"counts and limits": `transfer.volumes transfer.stored_volumes transfer.volume_samples transfer.daily_sender_codes
+	"counts and limits": `transfer.volumes transfer.stored_volumes transfer.volume_advances transfer.volume_samples transfer.daily_sender_codes
 		transfer.daily_mailbox_mails transfer.upload_confirmations transfer.daily_recipients transfer.stranger_reservations
 		transfer.segment_charges`,
 	"follow from rows that are kept": `events event_feeds transfer.search_texts transfer.thumbnails transfer.mailbox_suspensions`,

@@ -111,7 +111,7 @@ func TestAdministratorHoldsMember(t *testing.T) {
 // storedVolume returns the bytes that the organization at a host is charged with.
 func storedVolume(t *testing.T, s *testkit.Server, host string) (n int64) {
 	t.Helper()
-	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce((SELECT bytes FROM transfer.stored_volumes WHERE organization = $1), 0)`,
+	if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce((SELECT bytes FROM transfer.stored_totals WHERE organization = $1), 0)`,
 		organizationOf(t, s, host)).Scan(&n); err != nil {
 		t.Fatal(err)
 	}

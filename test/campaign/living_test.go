@@ -312,7 +312,7 @@ func (l *living) number(sql string, args ...any) int64 {
 // checkVolumes compares what is booked with what is there, and the holders of shared bytes with their objects.
 func (l *living) checkVolumes(when string) {
 	l.t.Helper()
-	booked := l.number(`SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stored_volumes`)
+	booked := l.number(`SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stored_totals`)
 	kept := l.number(`SELECT (coalesce((SELECT sum(held + metadata) FROM transfer.objects WHERE name IS NOT NULL), 0) + coalesce((SELECT sum(r.metadata)
 		FROM transfer.reservations r LEFT JOIN transfer.transfers t ON t.reservation = r.uid WHERE t.ended_at IS NULL), 0))::bigint`)
 	if booked != kept {

@@ -120,9 +120,9 @@ func (s *server) checkVolumes() {
 	defer db.Close()
 	for what, sql := range map[string]string{
 		"bytes charged to persons, less the bytes of contents, names and texts": `
-			SELECT (SELECT sum(held) FROM transfer.volumes WHERE kind = 'person') - (SELECT sum(held + metadata) FROM transfer.objects)
+			SELECT (SELECT sum(held) FROM transfer.volume_totals WHERE kind = 'person') - (SELECT sum(held + metadata) FROM transfer.objects)
 				- (SELECT sum(metadata) FROM transfer.reservations)`,
-		"bytes set aside in volumes":            `SELECT sum(reserved) FROM transfer.volumes`,
+		"bytes set aside in volumes":            `SELECT sum(reserved) FROM transfer.volume_totals`,
 		"bytes set aside for segments":          `SELECT sum(reserved) FROM transfer.segments`,
 		"bytes of objects, less their segments": `SELECT (SELECT sum(held) FROM transfer.objects) - (SELECT sum(held) FROM transfer.segments)`,
 	} {

@@ -121,7 +121,7 @@ func TestMetadataOfTheLastMonth(t *testing.T) {
 	s, ann := newMailbox(t)
 	volume := func(month string) (held int) {
 		t.Helper()
-		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce(sum(held), 0) FROM transfer.volumes WHERE month = $1::text::date`,
+		if err := s.App.DB.Pool.QueryRow(t.Context(), `SELECT coalesce(sum(held), 0) FROM transfer.volume_totals WHERE month = $1::text::date`,
 			month).Scan(&held); err != nil {
 			t.Fatal(err)
 		}

@@ -177,7 +177,7 @@ func keeps(t *testing.T, s *testkit.Server, n int) {
 	t.Helper()
 	run(t, s, content.PurgeBytesJob)
 	poll.Until(t, "the purge is done", func() bool { return stored(t, s) == n })
-	if got := count(t, s, `SELECT coalesce(sum(bytes), 0)::int FROM transfer.stored_volumes`); got != 5*n {
+	if got := count(t, s, `SELECT coalesce(sum(bytes), 0)::int FROM transfer.stored_totals`); got != 5*n {
 		t.Errorf("%d bytes count as stored, want %d", got, 5*n)
 	}
 }

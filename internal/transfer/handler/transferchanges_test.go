@@ -24,7 +24,7 @@ func days(s *testkit.Server, n int) string {
 // storedBytes returns the volume that all organizations store, by the books and by the objects and texts that are kept.
 func storedBytes(t *testing.T, s *testkit.Server) (booked, kept int) {
 	t.Helper()
-	return count(t, s, `SELECT coalesce(sum(bytes), 0)::int FROM transfer.stored_volumes`),
+	return count(t, s, `SELECT coalesce(sum(bytes), 0)::int FROM transfer.stored_totals`),
 		count(t, s, `SELECT coalesce((SELECT sum(held + metadata) FROM transfer.objects WHERE name IS NOT NULL), 0)::int
 			+ coalesce((SELECT sum(metadata) FROM transfer.reservations r JOIN transfer.transfers t ON t.reservation = r.uid
 				WHERE t.ended_at IS NULL), 0)::int`)

@@ -36,6 +36,9 @@ const crowd = `
 	INSERT INTO transfer.volumes (subject, month, kind, held)
 	SELECT uid, date_trunc('month', now()), 'person', 1 FROM identity.persons UNION ALL
 	SELECT uid, date_trunc('month', now()), 'organization', 1 FROM identity.organizations;
+	INSERT INTO transfer.volume_advances (subject, month, slot)
+	SELECT o.uid, m.month, slot FROM identity.organizations o, (VALUES (date '-infinity'), (date_trunc('month', now())::date)) m (month),
+		generate_series(0, 31) slot;
 	INSERT INTO transfer.mailboxes (person, created_at, updated_at) SELECT uid, now(), now() FROM identity.persons;
 	INSERT INTO transfer.vanity_links (host_organization, link, mailbox)
 	SELECT o.uid, 'box' || p.name, p.uid FROM identity.persons p LEFT JOIN identity.memberships m ON m.person = p.uid

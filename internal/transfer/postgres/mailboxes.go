@@ -26,7 +26,7 @@ const (
 	accountTables = `directory.persons p` + accountJoins
 	accountJoins  = `
 	LEFT JOIN transfer.volumes pv ON pv.subject = p.person AND pv.month = $1::date
-	LEFT JOIN transfer.volumes ov ON ov.subject = p.organization AND ov.month = $1::date`
+	LEFT JOIN transfer.volume_totals ov ON ov.subject = p.organization AND ov.month = $1::date`
 	// mailboxEmail is the address that a mailbox was given, as long as it is a verified one of its owner.
 	mailboxEmail   = `(SELECT d.address FROM directory.addresses d WHERE d.person = m.person AND d.address = m.email AND d.verified)`
 	mailboxColumns = `m.person, m.secure, coalesce(m.name, '') AS name, coalesce(` + mailboxEmail + `, '') AS email,

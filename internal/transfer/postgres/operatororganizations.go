@@ -21,9 +21,9 @@ func (s *Store) OrganizationUsage(ctx context.Context, o id.Organization, month 
 			) p WHERE m.n < $3
 		)
 		SELECT $2::date AS month,
-		       coalesce((SELECT v.held + v.reserved FROM transfer.volumes v WHERE v.subject = $1 AND v.month = $2::date
+		       coalesce((SELECT v.held + v.reserved FROM transfer.volume_totals v WHERE v.subject = $1 AND v.month = $2::date
 			AND v.kind = 'organization'), 0) AS transfer_bytes,
-		       coalesce((SELECT v.bytes + v.reserved FROM transfer.stored_volumes v WHERE v.organization = $1), 0) AS stored_bytes,
+		       coalesce((SELECT v.bytes + v.reserved FROM transfer.stored_totals v WHERE v.organization = $1), 0) AS stored_bytes,
 		       (SELECT count(*) FROM members m WHERE EXISTS (SELECT FROM transfer.mailboxes x WHERE x.person = m.person OFFSET 0)) AS mailboxes,
 		       (SELECT count(*) FROM transfer.mailbox_groups g WHERE g.organization = $1) AS mailbox_groups
 		FROM directory.organizations o WHERE o.organization = $1`, o, month, transfer.MaxCountedMembers)

@@ -14,7 +14,7 @@ const (
 	l.service_enabled, l.mime_type_filter AS filter_allowed, l.new_transfer_receivers_limit AS receivers_limit,
 	l.new_transfer_limit AS transfer_limit, l.new_transfer_drain_rate AS transfer_drain,
 	coalesce(l.transfer_volume_bytes, -1) AS organization_limit, coalesce(l.storage_volume_bytes, -1) AS storage_limit,
-	coalesce((SELECT sv.bytes FROM transfer.stored_volumes sv WHERE sv.organization = o.organization), 0) AS storage_held, ` + adminunitColumns
+	coalesce((SELECT sv.bytes FROM transfer.stored_totals sv WHERE sv.organization = o.organization), 0) AS storage_held, ` + adminunitColumns
 	termsTables = `directory.organizations o
 	JOIN directory.limits l ON l.organization = o.organization
 	LEFT JOIN transfer.adminunits a ON a.organization = o.organization`

@@ -26,7 +26,7 @@ func TestLookupsReadNoWholeTable(t *testing.T) {
 	db := crowded(t)
 	growing := []string{"persons", "addresses", "memberships", "mailboxes", "vanity_links", "reservations", "stranger_reservations", "objects",
 		"transfers", "deliveries",
-		"organizations", "hosts", "limits", "adminunits", "volumes", "stored_volumes", "search_texts"}
+		"organizations", "hosts", "limits", "adminunits", "volumes", "stored_volumes", "volume_advances", "search_texts"}
 	for _, of := range []struct{ host, name string }{{"free.test", "1"}, {"firm.test", "2"}} {
 		var person, reservation, organization, sent, object, delivery uuid.UUID
 		if err := db.Pool.QueryRow(t.Context(), `

@@ -45,7 +45,7 @@ func (s *Store) ReleasePins(ctx context.Context, now, expiry time.Time, limit in
 		UPDATE transfer.transfers t SET expires_at = $2, pinned_expiry = NULL, warned_at = NULL FROM (
 			SELECT t.uid FROM transfer.transfers t
 			LEFT JOIN directory.limits l ON l.organization = t.limits_organization
-			LEFT JOIN transfer.stored_volumes v ON v.organization = t.limits_organization
+			LEFT JOIN transfer.stored_totals v ON v.organization = t.limits_organization
 			LEFT JOIN transfer.adminunits a ON a.organization = t.limits_organization
 			WHERE t.pinned_expiry <= $1 AND t.ended_at IS NULL AND (v.bytes + v.reserved >= l.storage_volume_bytes OR NOT a.pinning_enabled)
 			ORDER BY t.pinned_expiry LIMIT $3 FOR UPDATE OF t SKIP LOCKED

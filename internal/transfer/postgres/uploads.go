@@ -69,7 +69,7 @@ func (s *Store) lockUpload(ctx context.Context, which, lock string, uid any, cli
 		JOIN directory.persons p ON p.person = r.owner
 		JOIN directory.limits l ON l.organization = p.limits_organization
 		LEFT JOIN transfer.mailboxes m ON m.person = r.owner AND r.type = 'mailbox'
-		LEFT JOIN transfer.stored_volumes sv ON sv.organization = r.limits_organization
+		LEFT JOIN transfer.stored_totals sv ON sv.organization = r.limits_organization
 		WHERE `+which+` AND ($3 = '*' OR p.host = $3) AND r.expires_at > $4
 		`+lock, uid, clientID, sc.Host, sc.Now, sc.Defaults.UploadVolume)
 	u.SealUntil, u.ExpiresAt = leaseUntil(u.LeaseLeft), u.Expires
@@ -128,24 +128,16 @@ type Window struct {
 // back what exceeds its limit, and rolls back when a volume had no room.
 func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, lease time.Duration, month time.Time) (Window, error) {
 	return database.OneLocked[Window](ctx, s.q, "reserve volume", nil, planOnce, `
-		WITH storage AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes, reserved) SELECT $10::uuid, 0, $5::bigint WHERE $11::bigint <> 0
-			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
-			WHERE $11 < 0 OR v.bytes + v.reserved < $11
-			RETURNING v.bytes + v.reserved - $5 AS used
+		WITH storage AS MATERIALIZED (
+			SELECT transfer.take_volume($10, '-infinity', 0, $5, 1, $11) AS used
 		), person AS (
 			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
-			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0 AND (SELECT count(*) FROM storage) > 0
+			SELECT $2::uuid, $4::date, 'person', $5::bigint WHERE $6::bigint <> 0 AND (SELECT used FROM storage) IS NOT NULL
 			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
 			WHERE $6 < 0 OR v.held + v.reserved < $6
 			RETURNING v.held + v.reserved - $5 AS used
-		), organization AS (
-			INSERT INTO transfer.volumes AS v (subject, month, kind, reserved)
-			SELECT $3::uuid, $4::date, 'organization', $5::bigint WHERE $3::uuid IS NOT NULL AND $7::bigint <> 0 AND (SELECT count(*)
-				FROM person) > 0
-			ON CONFLICT ON CONSTRAINT volumes_pkey DO UPDATE SET reserved = v.reserved + excluded.reserved
-			WHERE $7 < 0 OR v.held + v.reserved < $7
-			RETURNING v.held + v.reserved - $5 AS used
+		), organization AS MATERIALIZED (
+			SELECT transfer.take_volume($3, $4, 0, $5, 1, $7) AS used WHERE $3::uuid IS NOT NULL AND (SELECT count(*) FROM person) > 0
 		), stranger AS (
 			UPDATE transfer.stranger_reservations SET bytes = bytes + $5 WHERE reservation = $12 AND (SELECT count(*) FROM organization) >= 0
 		), s AS (
@@ -156,8 +148,8 @@ func (s *Store) ReserveVolume(ctx context.Context, u Upload, want, raise int64, 
 		SELECT s.epoch, (SELECT used FROM storage) AS storage, (SELECT used FROM person) AS person, (SELECT used
 			FROM organization) AS organization
 		FROM s`,
-		u.Segment.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.OrganizationLimit, lease, raise,
-		u.LimitsOrganization, u.StorageLimit, u.Reservation)
+		u.Segment.UID, u.Owner, database.Null(u.Organization), month, want, u.UploadLimit, u.most(u.OrganizationLimit), lease, raise,
+		u.LimitsOrganization, u.most(u.StorageLimit), u.Reservation)
 }
 
 // ReturnReserved releases bytes that ReserveVolume reserved for the writer of a locked segment.
@@ -233,23 +225,20 @@ func (s *Store) SaveProgress(ctx context.Context, p Progress) (bool, error) {
 			INSERT INTO transfer.segment_charges AS c (segment, month, bytes) SELECT $2, month, added FROM o WHERE added > 0
 			ON CONFLICT ON CONSTRAINT segment_charges_pkey DO UPDATE SET bytes = c.bytes + excluded.bytes
 			RETURNING c.segment
-		), stored AS (
-			INSERT INTO transfer.stored_volumes AS v (organization, bytes) SELECT r.limits_organization, r.added FROM r WHERE (r.added > 0
-				OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
-			ON CONFLICT ON CONSTRAINT stored_volumes_pkey DO UPDATE SET bytes = v.bytes + excluded.bytes,
-				reserved = greatest(v.reserved - (SELECT released FROM r), 0)
-			RETURNING v.organization
+		), stored AS MATERIALIZED (
+			SELECT transfer.change_volume(r.limits_organization, '-infinity', r.added, -r.released) FROM r
+			WHERE (r.added > 0 OR r.released <> 0) AND (SELECT count(*) FROM charge) >= 0
 		), person AS (
 			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
 			FROM r WHERE v.subject = r.owner AND v.month = r.month AND (SELECT count(*) FROM stored) >= 0 RETURNING v.subject
-		), organization AS (
-			UPDATE transfer.volumes v SET held = v.held + r.added, reserved = greatest(v.reserved - r.released, 0)
-			FROM r WHERE v.subject = r.organization AND v.month = r.month AND (SELECT count(*) FROM person) >= 0 RETURNING v.subject
+		), organization AS MATERIALIZED (
+			SELECT transfer.change_volume(r.organization, r.month, r.added, -r.released) FROM r
+			WHERE (SELECT count(*) FROM person) >= 0
 		), stranger AS (
 			UPDATE transfer.stranger_reservations x SET bytes = greatest(x.bytes + o.added - o.released, 0)
 			FROM o WHERE x.reservation = o.reservation AND o.added <> o.released AND (SELECT count(*) FROM organization) >= 0
 		)
-		SELECT count(*) FROM o`,
+		SELECT count(*) FROM o WHERE (SELECT count(*) FROM organization) >= 0`,
 		p.Object, p.Segment, p.Epoch, p.Held, p.Reserved, database.Null(p.Lease), p.Size,
 		sums.Held, sums.ShaState, sums.SHA256, sums.Head, database.Null(sums.MIMEType), sums.CRC32, p.Sums != nil)
 	return n == 1, err

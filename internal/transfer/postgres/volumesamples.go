@@ -14,12 +14,12 @@ import (
 func (s *Store) SampleVolumes(ctx context.Context, now time.Time, after id.Organization, limit int) (last id.Organization, err error) {
 	found, err := database.Scalars[id.Organization](ctx, s.q, "sample volumes", `
 		WITH page AS MATERIALIZED (
-			SELECT organization, bytes FROM transfer.stored_volumes WHERE organization > $1 ORDER BY organization LIMIT $4
+			SELECT organization, bytes FROM transfer.stored_totals WHERE organization > $1 ORDER BY organization LIMIT $4
 		), stored AS (
 			INSERT INTO transfer.volume_samples AS s (organization, day, stored, held)
 			SELECT page.organization, $2::date, page.bytes, coalesce(v.held, 0)
 			FROM page JOIN directory.organizations o ON o.organization = page.organization AND NOT o.free
-			LEFT JOIN transfer.volumes v ON v.subject = page.organization AND v.month = $3::date
+			LEFT JOIN transfer.volume_totals v ON v.subject = page.organization AND v.month = $3::date
 			ORDER BY page.organization
 			ON CONFLICT ON CONSTRAINT volume_samples_pkey DO UPDATE SET stored = excluded.stored, held = excluded.held
 			WHERE (s.stored, s.held) IS DISTINCT FROM (excluded.stored, excluded.held)
@@ -40,7 +40,7 @@ func (s *Store) UsedDays(ctx context.Context, o id.Organization, since time.Time
 // UsedMonths returns the volumes of an organization by month, oldest first. A month in which nothing was uploaded is missing.
 func (s *Store) UsedMonths(ctx context.Context, o id.Organization) ([]transfer.UsedMonth, error) {
 	return database.All[transfer.UsedMonth](ctx, s.q, "list volumes of organization",
-		`SELECT month, held FROM transfer.volumes WHERE subject = $1 ORDER BY month`, o)
+		`SELECT month, held FROM transfer.volume_totals WHERE subject = $1 ORDER BY month`, o)
 }
 
 // DeleteVolumeSamples deletes up to limit samples of days before a day, and returns how many.

@@ -59,8 +59,8 @@ func (w *world) half(c token.Caller, r id.Reservation, room int64) (data []byte)
 // ownBytes checks that the volume has the bytes of the partial uploads once.
 func (w *world) ownBytes(want int64) {
 	w.t.Helper()
-	for _, sum := range []string{`sum(held) FROM transfer.volumes`, `bytes FROM transfer.stranger_reservations`,
-		`bytes FROM transfer.stored_volumes`} {
+	for _, sum := range []string{`sum(held) FROM transfer.volume_totals`, `bytes FROM transfer.stranger_reservations`,
+		`bytes FROM transfer.stored_totals`} {
 		if got := w.count(`SELECT ` + sum); got != want+w.metadata() {
 			w.t.Errorf("%s is %d, want %d", sum, got, want+w.metadata())
 		}
@@ -272,8 +272,8 @@ func TestConcatenationInAnotherMonth(t *testing.T) {
 	data := random(3000)
 	first := w.partials(c, r, data[:1000])
 	w.exec(`UPDATE transfer.segment_charges SET month = month - interval '1 month'`)
-	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held) SELECT subject, month - interval '1 month', kind, 1000 FROM transfer.volumes`)
-	w.exec(`UPDATE transfer.volumes SET held = held - 1000 WHERE month = (SELECT max(month) FROM transfer.volumes)`)
+	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held) SELECT subject, month - interval '1 month', kind, 1000 FROM transfer.volume_totals`)
+	w.exec(`UPDATE transfer.volumes SET held = held - 1000 WHERE month = (SELECT max(month) FROM transfer.volume_totals)`)
 	if _, _, err := w.BeginUpload(t.Context(), c, r, service.Attachment{ClientID: "last", Name: "unnamed", IntendedSize: 2000,
 		Partial: true}); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func TestDeferredSizeBecomesKnown(t *testing.T) {
 			if o := done.Objects[0]; !bytes.Equal(o.SHA256, sum[:]) || o.IntendedSize != 10 || o.Deferred {
 				t.Errorf("confirmed as %+v", o)
 			}
-			if left := w.count(`SELECT coalesce(sum(reserved), 0) FROM transfer.volumes`); left != 0 {
+			if left := w.count(`SELECT coalesce(sum(reserved), 0) FROM transfer.volume_totals`); left != 0 {
 				t.Errorf("%d bytes stay reserved", left)
 			}
 		})

@@ -145,6 +145,9 @@ func (s *Service) Purge(ctx context.Context) error {
 	err := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteEndedTransfers(ctx, now.Add(-s.recordAge), expireBatch)
 	})
+	settled := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
+		return tx.SettleVolumes(ctx, transfer.Month(now), expireBatch)
+	})
 	volumes := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.DeleteVolumes(ctx, now.Add(-volumeAge), expireBatch)
 	})
@@ -154,6 +157,6 @@ func (s *Service) Purge(ctx context.Context) error {
 	addresses := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.ForgetAddresses(ctx, now.Add(-s.auditAge), expireBatch)
 	})
-	return errors.Join(err, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)),
+	return errors.Join(err, settled, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)),
 		s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }

@@ -110,10 +110,10 @@ func TestPurgeVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sql, want := range map[string]int64{
-		`SELECT count(*) FROM transfer.volumes WHERE month < now() - interval '401 days'`:                                  0,
-		`SELECT count(DISTINCT month) FROM transfer.volumes WHERE month >= date_trunc('month', now()) - interval '1 year'`: 13,
-		`SELECT count(*) FROM transfer.stored_volumes WHERE bytes = 0`:                                                     0,
-		`SELECT count(*) FROM transfer.stored_volumes WHERE bytes = 1`:                                                     1,
+		`SELECT count(*) FROM transfer.volume_totals WHERE month < now() - interval '401 days'`:                                  0,
+		`SELECT count(DISTINCT month) FROM transfer.volume_totals WHERE month >= date_trunc('month', now()) - interval '1 year'`: 13,
+		`SELECT count(*) FROM transfer.stored_totals WHERE bytes = 0`:                                                            0,
+		`SELECT count(*) FROM transfer.stored_totals WHERE bytes = 1`:                                                            1,
 	} {
 		if n := w.count(sql); n != want {
 			t.Errorf("%s: %d, want %d", sql, n, want)

@@ -325,7 +325,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 			if n := w.count(`SELECT o.held + s.held + s.reserved FROM transfer.objects o JOIN transfer.segments s ON s.object = o.uid WHERE o.reservation = $1`, r); n != 0 {
 				t.Errorf("%d bytes held or reserved", n)
 			}
-			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volumes`); n != w.metadata() {
+			if n := w.count(`SELECT coalesce(sum(held + reserved), 0) FROM transfer.volume_totals`); n != w.metadata() {
 				t.Errorf("%d bytes of volume not released", n)
 			}
 			if _, err := w.Upload(t.Context(), c, r, "a", part(data[:700], 0, 1000)); err != nil {
@@ -335,7 +335,7 @@ func TestUploadStartsOverAfterARestore(t *testing.T) {
 			if sum := sha256.Sum256(data); err != nil || !bytes.Equal(got.SHA256, sum[:]) {
 				t.Errorf("after starting over: %x, %v", got.SHA256, err)
 			}
-			if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 1000+w.metadata() {
+			if n := w.count(`SELECT sum(held) FROM transfer.volume_totals`); n != 1000+w.metadata() {
 				t.Errorf("%d bytes of volume used", n)
 			}
 		})

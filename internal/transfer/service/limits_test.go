@@ -60,7 +60,7 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 		w.member(w.person("bob@example.com"), o, transfer.RoleTransferUse)
 	callers := map[token.Kind]token.Caller{"ann": ann, "bob": bob}
 	drafts := map[token.Kind]id.Reservation{"ann": w.draft(ann, 25, 1000), "bob": w.draft(bob, 25, 1000)}
-	names := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, ann.Person) // as many as bob's
+	names := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE subject = $1`, ann.Person) // as many as bob's
 	w.exec(`UPDATE identity.persons SET upload_volume_bytes = 5000 + $2 WHERE uid = $1`, ann.Person, names)
 	w.exec(`UPDATE identity.limits SET transfer_volume_bytes = 20000 + $2 WHERE organization = $1`, o, 2*names)
 	var wait sync.WaitGroup
@@ -89,10 +89,10 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 	if stored["ann"] > 5 || stored["ann"]+stored["bob"] != 20 || stored["ann"]+stored["bob"]+personal+subscription != 50 {
 		t.Errorf("%v stored, %d and %d refused", stored, personal, subscription)
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE subject = $1`, o); n != 20_000+2*names {
+	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE subject = $1`, o); n != 20_000+2*names {
 		t.Errorf("the organization holds %d bytes", n)
 	}
-	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volume_totals`); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
 	}
 	usage, err := w.Usage(t.Context(), ann)
@@ -105,7 +105,7 @@ func TestOrganizationVolumeIsExactUnderParallelUploads(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != 0 {
+	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals`); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }

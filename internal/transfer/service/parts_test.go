@@ -94,7 +94,7 @@ func (w *world) wantJoined(c token.Caller, r id.Reservation, data []byte) {
 	}
 	w.nothingReserved()
 	if held, charged := w.count(`SELECT held FROM transfer.objects`),
-		w.count(`SELECT sum(held) FROM transfer.volumes`); held+w.metadata() != charged {
+		w.count(`SELECT sum(held) FROM transfer.volume_totals`); held+w.metadata() != charged {
 		w.t.Errorf("%d bytes are held, %d are charged", held, charged)
 	}
 }
@@ -282,7 +282,7 @@ func TestPartsBesideDeletion(t *testing.T) {
 		t.Errorf("the writer got %v", err)
 	}
 	w.nothingReserved()
-	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != w.metadata() {
+	if held := w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != w.metadata() {
 		t.Errorf("%d bytes of nothing stay charged", held)
 	}
 	w.exec(`UPDATE transfer.discarded_objects SET busy_until = NULL`)
@@ -359,7 +359,7 @@ func TestPartsLost(t *testing.T) {
 		bad.Problem != transfer.OffsetLost {
 		t.Fatalf("a part that is lost: %v", err)
 	}
-	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 2*mib+w.metadata() {
+	if held := w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != 2*mib+w.metadata() {
 		t.Errorf("%d bytes are charged", held)
 	}
 	lose(1)
@@ -371,7 +371,7 @@ func TestPartsLost(t *testing.T) {
 		p, err := w.Parts(t.Context(), c, r, "a")
 		return err == nil && len(p.Parts) == 2 && p.Joined == 0
 	})
-	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 2*mib+w.metadata() {
+	if held := w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != 2*mib+w.metadata() {
 		t.Errorf("%d bytes are charged", held)
 	}
 	mustUpload(w, c, r, "a", inParts(1, piece(data, 1)))

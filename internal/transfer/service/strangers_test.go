@@ -145,7 +145,7 @@ func TestUnconfirmedMetadataIsBounded(t *testing.T) {
 	if n := w.count(`SELECT max(n) FROM (SELECT sum(bytes) AS n FROM transfer.stranger_reservations GROUP BY client) c`); n > 3000 {
 		t.Errorf("%d unconfirmed bytes of a network", n)
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes`); n != w.metadata() {
+	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals`); n != w.metadata() {
 		t.Errorf("%d bytes are charged for %d", n, w.metadata())
 	}
 }
@@ -192,8 +192,8 @@ func TestSumsOfStrangers(t *testing.T) {
 		t.Errorf("%d sums are wrong", n)
 	}
 	held := w.count(`SELECT sum(held) FROM transfer.objects`) + w.metadata()
-	if person, stored := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`),
-		w.count(`SELECT sum(bytes) FROM transfer.stored_volumes`); person != held || stored != held {
+	if person, stored := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE kind = 'person'`),
+		w.count(`SELECT sum(bytes) FROM transfer.stored_totals`); person != held || stored != held {
 		t.Errorf("%d and %d bytes are charged for %d", person, stored, held)
 	}
 	if n := w.count(`SELECT sum(bytes) FROM transfer.stranger_reservations`); n == 0 {
@@ -220,7 +220,7 @@ func TestSumsOfStrangers(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM transfer.stranger_reservations`); n != 0 {
 		t.Errorf("%d rows stay", n)
 	}
-	if n := w.count(`SELECT (SELECT sum(held + reserved) FROM transfer.volumes) + (SELECT sum(bytes + reserved) FROM transfer.stored_volumes)`); n != 0 {
+	if n := w.count(`SELECT (SELECT sum(held + reserved) FROM transfer.volume_totals) + (SELECT sum(bytes + reserved) FROM transfer.stored_totals)`); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }

@@ -90,8 +90,8 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 		t.Fatalf("%d stored, %d refused", stored, refused)
 	}
 	volume := func() (int64, int64) {
-		return w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person),
-			w.count(`SELECT reserved FROM transfer.volumes WHERE subject = $1`, owner.Person)
+		return w.count(`SELECT held FROM transfer.volume_totals WHERE subject = $1`, owner.Person),
+			w.count(`SELECT reserved FROM transfer.volume_totals WHERE subject = $1`, owner.Person)
 	}
 	if held, reserved := volume(); held != limit || reserved != 0 {
 		t.Fatalf("held %d, reserved %d", held, reserved)
@@ -113,7 +113,7 @@ func TestVolumeIsExactUnderParallelUploads(t *testing.T) {
 	if held, reserved := volume(); held != 0 || reserved != 0 {
 		t.Errorf("after the cancel: held %d, reserved %d", held, reserved)
 	}
-	if n := w.count(`SELECT coalesce(sum(bytes), 0) FROM transfer.stored_volumes`); n != 0 {
+	if n := w.count(`SELECT coalesce(sum(bytes), 0) FROM transfer.stored_totals`); n != 0 {
 		t.Errorf("%d bytes count as stored", n)
 	}
 }
@@ -146,7 +146,7 @@ func TestExpiry(t *testing.T) {
 		}
 	}
 	run(w.ExpireReservations)
-	if n := w.count(`SELECT held FROM transfer.volumes WHERE subject = $1`, owner.Person); n != 3+w.metadata() {
+	if n := w.count(`SELECT held FROM transfer.volume_totals WHERE subject = $1`, owner.Person); n != 3+w.metadata() {
 		t.Errorf("%d bytes charged after the reservation expired", n)
 	}
 	w.clock.Advance(3 * 24 * time.Hour)

@@ -222,7 +222,7 @@ func TestSecondWriterWins(t *testing.T) {
 		t.Error("the object is not the second writer's")
 	}
 	w.nothingReserved()
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != 50_000+w.metadata() {
+	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE kind = 'person'`); n != 50_000+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
 }
@@ -356,7 +356,7 @@ func TestFilterDeletesOtherContent(t *testing.T) {
 	if _, err := w.Object(t.Context(), c, r, "b"); !errors.Is(err, transfer.ErrNotFound) {
 		t.Errorf("the object was not deleted: %v", err)
 	}
-	if n := w.count(`SELECT sum(held) FROM transfer.volumes WHERE kind = 'person'`); n != int64(len(png))+w.metadata() {
+	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE kind = 'person'`); n != int64(len(png))+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
 }

@@ -57,7 +57,7 @@ func TestUploadBesideRemovals(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
-			if n := w.count(`SELECT bytes FROM transfer.stored_volumes`); n != 3+transfer.ObjectCost {
+			if n := w.count(`SELECT bytes FROM transfer.stored_totals`); n != 3+transfer.ObjectCost {
 				t.Errorf("%d bytes are stored, want the other's 3 and its object", n)
 			}
 		})
@@ -95,7 +95,7 @@ func TestMailboxDeletedWithStrangersFiles(t *testing.T) {
 	if err := w.ExpireReservations(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT (SELECT count(*) FROM transfer.reservations) + (SELECT sum(held) FROM transfer.volumes) + (SELECT sum(bytes) FROM transfer.stored_volumes)`); n != 0 {
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.reservations) + (SELECT sum(held) FROM transfer.volume_totals) + (SELECT sum(bytes) FROM transfer.stored_totals)`); n != 0 {
 		t.Errorf("%d things are left", n)
 	}
 }

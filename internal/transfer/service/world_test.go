@@ -246,7 +246,7 @@ func (w *world) hold(sql string, args ...any) (release func()) {
 // nothingReserved checks that no bytes of volume are reserved.
 func (w *world) nothingReserved() {
 	w.t.Helper()
-	if n := w.count(`SELECT sum(reserved) FROM transfer.volumes`); n != 0 {
+	if n := w.count(`SELECT sum(reserved) FROM transfer.volume_totals`); n != 0 {
 		w.t.Errorf("%d bytes of volume are reserved", n)
 	}
 }

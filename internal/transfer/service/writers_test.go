@@ -76,7 +76,7 @@ func TestDeletingAnObjectWhileBytesBecomeHeld(t *testing.T) {
 	if err := <-removed; err != nil {
 		t.Error(err)
 	}
-	if held := w.count(`SELECT sum(held) FROM transfer.volumes`); held != 0 {
+	if held := w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != 0 {
 		t.Errorf("%d bytes of nothing stay charged", held)
 	}
 }
@@ -169,10 +169,10 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	if _, err := replica.Upload(t.Context(), c, r, "a", in); err == nil || deaf.Load() {
 		t.Fatalf("no answer was lost: %v", err)
 	}
-	if held, charged := w.held(c, r), w.count(`SELECT sum(held) FROM transfer.volumes`); held != 64<<20 || charged != held+1+w.metadata() {
+	if held, charged := w.held(c, r), w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != 64<<20 || charged != held+1+w.metadata() {
 		t.Errorf("%d bytes and %d of names are held, %d are charged", held+1, w.metadata(), charged)
 	}
-	if left := w.count(`SELECT sum(reserved) FROM transfer.volumes`); left != 0 {
+	if left := w.count(`SELECT sum(reserved) FROM transfer.volume_totals`); left != 0 {
 		t.Errorf("%d bytes stay reserved", left)
 	}
 }
