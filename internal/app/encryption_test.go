@@ -109,9 +109,9 @@ func TestEncryptedStorage(t *testing.T) {
 	}
 }
 
-func count(t *testing.T, s *testkit.Server, sql string) (n int) {
+func count(t *testing.T, s *testkit.Server, sql string, args ...any) (n int) {
 	t.Helper()
-	if err := s.App.DB.Pool.QueryRow(t.Context(), sql).Scan(&n); err != nil {
+	if err := s.App.DB.Pool.QueryRow(t.Context(), sql, args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

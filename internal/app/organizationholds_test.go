@@ -70,15 +70,32 @@ func TestWhoHolds(t *testing.T) {
 }
 
 // TestAdministratorHoldsMember: what a held member sends and deletes stays, counts as the organization's volume and is exported without
-// contents. The hold ends, and everything goes.
+// contents. The hold ends, and everything goes. It is so with a limit of volume and without one, when connections charge their advances.
 func TestAdministratorHoldsMember(t *testing.T) {
 	t.Parallel()
+	for name, limit := range map[string]any{"with a limit": int64(1) << 40, "without a limit": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			holdsMember(t, limit)
+		})
+	}
+}
+
+func holdsMember(t *testing.T, limit any) {
 	s := testkit.New(t)
 	own := addFirm(t, s, "org.test", "")
+	const limits = `UPDATE identity.limits SET storage_volume_bytes = $1`
+	if _, err := s.App.DB.Pool.Exec(t.Context(), limits, limit); err != nil {
+		t.Fatal(err)
+	}
 	at := own.at + "/holds"
 	uid := own.ann.Post(at, holding("person", "bob@example.com", "until", "2999-01-01T00:00:00Z")).Want(http.StatusCreated).String("uid")
 	sent, received := sendFrom(own.bob, "kim@example.org"), own.receive("bob")
 	before := storedVolume(t, s, "org.test")
+	const advances = `SELECT count(*) FROM transfer.volume_advances WHERE month = '-infinity' AND subject = $1`
+	if n := count(t, s, advances, organizationOf(t, s, "org.test")); (n > 0) != (limit == nil) {
+		t.Errorf("the organization has %d advances for what it stores", n)
+	}
 	for _, transfer := range []string{sent, received} {
 		own.bob.Delete(s.Transfer + "/transfers/" + transfer).Want(http.StatusNoContent)
 	}

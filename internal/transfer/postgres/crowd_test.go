@@ -1,3 +1,5 @@
+// A crowd of persons and organizations, in which the tests of query plans and volumes ask.
+
 package postgres
 
 import (

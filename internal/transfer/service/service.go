@@ -24,7 +24,8 @@
 //     Then the sender's count of recipients (CountRecipients).
 //  6. Mails (mail.Mailer), then the deliveries that refer to them.
 //  7. The volumes: stored volumes first, then monthly volumes, the older month first, persons before organizations, then the sums of
-//     strangers. Every upload of the organization needs them, so they are locked after everything that takes long.
+//     strangers. Of each volume the advance of the connection is locked before the row. Every upload of the organization needs them, so
+//     they are locked after everything that takes long.
 //  8. The feeds of persons (package events), in the order of their uids.
 //
 // Jobs that lock many rows skip rows that others have locked.
