@@ -35,6 +35,7 @@ type cluster struct {
 	front    *server // Caddy, as a client sees it: only url, email and password are set
 	replicas [3]*server
 	redis    *redistest.Server
+	database string // its URL
 }
 
 // newCluster starts all services; env holds additional settings of all replicas.
@@ -47,11 +48,11 @@ func newCluster(t *testing.T, env ...string) *cluster {
 func newClusterOf(t *testing.T, program string, env ...string) *cluster {
 	t.Helper()
 	port := testkit.FreePort(t)
-	c := &cluster{t: t, front: &server{t: t, url: "http://localhost:" + port}, redis: redistest.New(t)}
+	c := &cluster{t: t, front: &server{t: t, url: "http://localhost:" + port}, redis: redistest.New(t), database: pgtest.EmptyURL(t)}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	common := append([]string{
-		"CONSIGN_PUBLIC_URL=" + c.front.url, "CONSIGN_DATABASE_URL=" + pgtest.EmptyURL(t),
+		"CONSIGN_PUBLIC_URL=" + c.front.url, "CONSIGN_DATABASE_URL=" + c.database,
 		"CONSIGN_SECRET_KEY=" + base64.StdEncoding.EncodeToString(key),
 		"CONSIGN_STORAGE_URL=" + bucket(t), "CONSIGN_REDIS_URL=" + c.redis.URL, "CONSIGN_TRUSTED_PROXIES=127.0.0.0/8,::1/128",
 		"CONSIGN_SHUTDOWN_DELAY=" + shutdownDelay.String(), "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s",

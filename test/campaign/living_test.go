@@ -309,12 +309,19 @@ func (l *living) number(sql string, args ...any) int64 {
 	return n
 }
 
+// bookedAndKept selects the bytes that organizations are charged with, and those that they store: files, names and texts.
+const bookedAndKept = `SELECT coalesce(sum(bytes), 0)::bigint,
+	(coalesce((SELECT sum(held + metadata) FROM transfer.objects WHERE name IS NOT NULL), 0) + coalesce((SELECT sum(r.metadata)
+		FROM transfer.reservations r LEFT JOIN transfer.transfers t ON t.reservation = r.uid WHERE t.ended_at IS NULL), 0))::bigint
+	FROM transfer.stored_totals`
+
 // checkVolumes compares what is booked with what is there, and the holders of shared bytes with their objects.
 func (l *living) checkVolumes(when string) {
 	l.t.Helper()
-	booked := l.number(`SELECT coalesce(sum(bytes), 0)::bigint FROM transfer.stored_totals`)
-	kept := l.number(`SELECT (coalesce((SELECT sum(held + metadata) FROM transfer.objects WHERE name IS NOT NULL), 0) + coalesce((SELECT sum(r.metadata)
-		FROM transfer.reservations r LEFT JOIN transfer.transfers t ON t.reservation = r.uid WHERE t.ended_at IS NULL), 0))::bigint`)
+	var booked, kept int64
+	if err := l.db.Pool.QueryRow(l.t.Context(), bookedAndKept).Scan(&booked, &kept); err != nil {
+		l.t.Fatal(err)
+	}
 	if booked != kept {
 		l.t.Fatalf("%s: %d bytes are booked, %d are kept", when, booked, kept)
 	}

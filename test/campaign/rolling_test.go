@@ -69,6 +69,7 @@ func (l *load) run(change func()) {
 	for n := range 3 { // each takes longer than a stopping replica keeps serving, so some are cut off
 		workers.Go(func() { l.upload(fmt.Sprintf("large%d", n), 20<<20, 20<<20, 50*time.Millisecond) })
 	}
+	workers.Go(func() { l.upload("", 300_000, 100_000, 0) })
 	watching := make(chan struct{})
 	listening := make(chan struct{})
 	go func() {
@@ -180,11 +181,15 @@ func (l *load) read() {
 	}
 }
 
-// upload sends files of about size bytes as a stranger, in chunks of step bytes, throttled by pace.
+// upload sends files of about size bytes as strangers of a name, or without a name as the owner, in chunks of step bytes, throttled by pace.
 func (l *load) upload(name string, size, step int, pace time.Duration) {
 	for n := 0; !l.over(); n++ {
 		data := randomBytes(size + n)
-		j, ok := l.reserve(fmt.Sprintf("%s-%d@example.com", name, n), len(data))
+		from := name
+		if name != "" {
+			from = fmt.Sprintf("%s-%d@example.com", name, n)
+		}
+		j, ok := l.reserve(from, len(data))
 		if !ok || !l.send(j, data, step, pace) {
 			return
 		}
@@ -204,14 +209,19 @@ func (l *load) upload(name string, size, step int, pace time.Duration) {
 	}
 }
 
+// reserve reserves a file of a stranger, or, without an address, one that the owner sends to herself.
 func (l *load) reserve(from string, size int) (*job, bool) {
 	object := func(v any) func() io.Reader {
 		raw, _ := json.Marshal(v)
 		return func() io.Reader { return bytes.NewReader(raw) }
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	answer, raw, ok := l.do(client{s: l.c.front}, "POST", "/transfer/v2/public/mailbox/demo", header,
-		object(map[string]string{"subject": "rolling", "anonSender": "Sam", "anonEmail": from}))
+	as, path, body := client{s: l.c.front}, "/transfer/v2/public/mailbox/demo",
+		map[string]any{"subject": "rolling", "anonSender": "Sam", "anonEmail": from}
+	if from == "" {
+		as, path, body = l.owner, "/transfer/v2/reservations", map[string]any{"subject": "rolling", "recipients": recipients(l.c.front.email)}
+	}
+	answer, raw, ok := l.do(as, "POST", path, header, object(body))
 	if !ok {
 		return nil, false
 	}

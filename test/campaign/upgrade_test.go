@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
 // TestUpgradeUnderLoad upgrades three replicas of TEST_OLD_BINARY to TEST_NEW_BINARY as docs/use/upgrade.md describes: the new program
 // migrates the database while the old replicas serve, then the replicas are replaced one after the other. No request may fail, neither
-// during the migration nor while both versions serve.
+// during the migration nor while both versions serve. The organization is charged with what it stores, whichever version stored it.
 func TestUpgradeUnderLoad(t *testing.T) {
 	older, newer := os.Getenv("TEST_OLD_BINARY"), os.Getenv("TEST_NEW_BINARY")
 	if older == "" || newer == "" {
@@ -20,6 +22,11 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	}
 	c := newClusterOf(t, older, "CONSIGN_RATE_LIMIT=off")
 	l := newLoad(t, c)
+	conn := pgtest.Connect(t, c.database)
+	// Without limits the new version charges advances, and the old one the row of the organization (migrations/0018_volume_advances.sql).
+	if _, err := conn.Exec(t.Context(), `UPDATE identity.limits SET storage_volume_bytes = NULL, transfer_volume_bytes = NULL`); err != nil {
+		t.Fatal(err)
+	}
 	l.run(func() {
 		began := time.Now()
 		migrate := exec.CommandContext(t.Context(), newer, "migrate", "up")
@@ -37,4 +44,14 @@ func TestUpgradeUnderLoad(t *testing.T) {
 			time.Sleep(5 * time.Second) // both versions
 		}
 	})
+	var booked, kept, advances int64
+	if err := conn.QueryRow(t.Context(), bookedAndKept).Scan(&booked, &kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM transfer.volume_advances`).Scan(&advances); err != nil {
+		t.Fatal(err)
+	}
+	if booked != kept || advances == 0 {
+		t.Errorf("%d bytes are booked and %d kept; %d advances", booked, kept, advances)
+	}
 }

@@ -1,4 +1,4 @@
-// A crowd of persons and organizations, in which the tests of query plans and volumes ask.
+// A crowd of persons and organizations for the tests of query plans.
 
 package postgres
 

@@ -84,7 +84,8 @@ func (w *world) check(o id.Organization, limit int64) {
 	defer func() { _ = tx.Rollback(context.WithoutCancel(w.t.Context())) }()
 	var fits bool
 	var stored int64
-	if err := tx.QueryRow(w.t.Context(), `SELECT transfer.take_volume($1, '-infinity', 1, 0, 1, $2) IS NOT NULL`, o, limit).Scan(&fits); err != nil {
+	if err := tx.QueryRow(w.t.Context(), `SELECT transfer.take_volume($1, '-infinity', 1, 0, 1, $2) IS NOT NULL`, o, limit).Scan(
+		&fits); err != nil {
 		w.t.Error(err)
 		return
 	}
@@ -94,8 +95,8 @@ func (w *world) check(o id.Organization, limit int64) {
 	}
 }
 
-// TestVolumeIsTheSum: the volumes of an organization without a limit are what is kept, whatever many connections did: uploads at once, half a
-// file, deleted files, a cancelled and an expired transfer. A member who has left takes nothing along.
+// TestVolumeIsTheSum: the volumes of an organization without a limit are the bytes that are kept. Many connections upload at once; then come
+// half a file, deleted files, a cancelled and an expired transfer. The bytes of a member who has left still count.
 func TestVolumeIsTheSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -241,7 +242,8 @@ func TestOlderServersKnowTheRow(t *testing.T) {
 	sum := 20_000 + w.metadata()
 	for left := sum; left > 0; left -= min(left, 6000) {
 		for _, sql := range []string{ // as 1.0.0 has them
-			`UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - $2, 0), reserved = greatest(v.reserved - 0, 0) WHERE v.organization = $1`,
+			`UPDATE transfer.stored_volumes v SET bytes = greatest(v.bytes - $2, 0), reserved = greatest(v.reserved - 0, 0)
+			WHERE v.organization = $1`,
 			`UPDATE transfer.volumes v SET held = greatest(v.held - $2, 0), reserved = greatest(v.reserved - 0, 0) WHERE v.subject = $1`,
 		} {
 			w.exec(sql, o, min(left, 6000))
@@ -249,7 +251,8 @@ func TestOlderServersKnowTheRow(t *testing.T) {
 	}
 	w.want("after an older server gave everything back", o, 0)
 	w.exec(`SELECT transfer.settle_volume(subject, month) FROM (SELECT DISTINCT subject, month FROM transfer.volume_advances) a`)
-	if n := w.count(`SELECT sum(bytes) + (SELECT sum(held) FROM transfer.volumes WHERE kind = 'organization') FROM transfer.stored_volumes`); n != 0 {
+	if n := w.count(`SELECT sum(bytes) + (SELECT sum(held) FROM transfer.volumes WHERE kind = 'organization')
+		FROM transfer.stored_volumes`); n != 0 {
 		t.Errorf("the rows count %d bytes", n)
 	}
 }
@@ -261,8 +264,9 @@ func TestAdvancesEnd(t *testing.T) {
 	o, _ := w.firm()
 	gone := id.New[id.Organization]()
 	for _, of := range []id.Organization{o, gone} {
-		w.exec(`SELECT transfer.take_volume($1, m, 7, 0, 7, -1) FROM unnest(ARRAY[date '-infinity', date_trunc('month', $2::timestamptz at time zone 'UTC'),
-			date_trunc('month', $2::timestamptz at time zone 'UTC') - interval '2 months']::date[]) m`, of, w.clock.Now())
+		w.exec(`SELECT transfer.take_volume($1, m, 7, 0, 7, -1)
+			FROM date_trunc('month', $2::timestamptz at time zone 'UTC') now, unnest(ARRAY['-infinity', now, now - interval '2 months']::date[]) m`,
+			of, w.clock.Now())
 	}
 	w.exec(`SELECT transfer.take_volume($1, '-infinity', -7, 0, 0, -1)`, gone)
 	if err := w.Purge(t.Context()); err != nil {

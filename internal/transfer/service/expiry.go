@@ -157,6 +157,7 @@ func (s *Service) Purge(ctx context.Context) error {
 	addresses := s.inBatches(ctx, func(tx *postgres.Store) (int, error) {
 		return tx.ForgetAddresses(ctx, now.Add(-s.auditAge), expireBatch)
 	})
-	return errors.Join(err, settled, volumes, samples, addresses, s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)),
+	return errors.Join(err, settled, volumes, samples, addresses,
+		s.store.DeleteCounters(ctx, now.UTC().Truncate(day), now.Add(-s.resumeLifetime)),
 		s.store.DeleteReleasedLinks(ctx, now.Add(-s.links.Quarantine)))
 }
