@@ -1,8 +1,8 @@
 -- +goose Up
 
--- A transaction keeps the row of a volume until its commit is flushed, and all people of an organization change the same two. So, where an
--- organization has no limit, its row counts bytes ahead: each connection has an advance, takes what it charges from there, and puts back what
--- it refunds. A volume is its row less its advances, as the views say.
+-- A transaction keeps the row of a volume until its commit is flushed, and all people of an organization change the same two rows. So the
+-- row of an organization without a limit counts bytes ahead. Each connection has an advance: it takes the bytes that it charges from there,
+-- and puts back those that it refunds. A volume is its row less its advances, as the views say.
 --
 -- The row is never less than the volume. That makes two things safe without any agreement between servers:
 -- a check of the row alone never passes a limit, whenever the limit was set and whatever others take from advances meanwhile;
@@ -33,8 +33,8 @@ SELECT v.organization,
            WHERE a.subject = v.organization AND a.month = '-infinity'), 0)::bigint, 0) AS reserved
 FROM transfer.stored_volumes v;
 
--- Changes a volume, also a person's, by held and reserved bytes without a look at limits. Negative numbers give back, to 0 at least. Without
--- subject or month it does nothing.
+-- Changes a volume, also a person's, by held and reserved bytes without a look at limits. Negative numbers give back; a row ends at 0.
+-- Without subject or month it does nothing.
 -- +goose StatementBegin
 CREATE FUNCTION transfer.change_volume(whose uuid, during date, more bigint, ahead bigint) RETURNS void
 LANGUAGE plpgsql STRICT
@@ -91,7 +91,8 @@ $$;
 -- Charges held and reserved bytes to a volume of an organization, where the needed bytes fit below its limit, and returns what the volume
 -- was before; null: they do not fit. The limit decides who waits:
 -- 0 or more: the advances end, and everybody waits for the row, whose check is exact.
--- Negative: there is none. The bytes come from the connection's advance. When it is short, the row fills it up to 256 MiB. Ignore the result.
+-- Negative: there is none. The bytes come from the connection's advance. When it is short, the row fills it up to 256 MiB. The result has
+-- no meaning.
 -- Null: there is none, and the row is charged, whose lock the caller wants.
 -- +goose StatementBegin
 CREATE FUNCTION transfer.take_volume(whose uuid, during date, more bigint, ahead bigint, needed bigint, most bigint) RETURNS bigint
