@@ -181,7 +181,8 @@ func (l *load) read() {
 	}
 }
 
-// upload sends files of about size bytes as strangers of a name, or without a name as the owner, in chunks of step bytes, throttled by pace.
+// upload sends files of about size bytes as strangers of a name, or without a name as the owner, in chunks of step bytes, throttled by
+// pace.
 func (l *load) upload(name string, size, step int, pace time.Duration) {
 	for n := 0; !l.over(); n++ {
 		data := randomBytes(size + n)

@@ -95,8 +95,8 @@ func (w *world) check(o id.Organization, limit int64) {
 	}
 }
 
-// TestVolumeIsTheSum: the volumes of an organization without a limit are the bytes that are kept. Many connections upload at once; then come
-// half a file, deleted files, a cancelled and an expired transfer. The bytes of a member who has left still count.
+// TestVolumeIsTheSum: the volumes of an organization without a limit are the bytes that are kept. Many connections upload at once; then
+// come half a file, deleted files, a cancelled and an expired transfer. The bytes of a member who has left still count.
 func TestVolumeIsTheSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

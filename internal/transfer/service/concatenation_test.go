@@ -272,7 +272,8 @@ func TestConcatenationInAnotherMonth(t *testing.T) {
 	data := random(3000)
 	first := w.partials(c, r, data[:1000])
 	w.exec(`UPDATE transfer.segment_charges SET month = month - interval '1 month'`)
-	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held) SELECT subject, month - interval '1 month', kind, 1000 FROM transfer.volume_totals`)
+	w.exec(`INSERT INTO transfer.volumes (subject, month, kind, held)
+		SELECT subject, month - interval '1 month', kind, 1000 FROM transfer.volume_totals`)
 	w.exec(`UPDATE transfer.volumes SET held = held - 1000 WHERE month = (SELECT max(month) FROM transfer.volume_totals)`)
 	if _, _, err := w.BeginUpload(t.Context(), c, r, service.Attachment{ClientID: "last", Name: "unnamed", IntendedSize: 2000,
 		Partial: true}); err != nil {

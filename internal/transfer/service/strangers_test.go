@@ -220,7 +220,8 @@ func TestSumsOfStrangers(t *testing.T) {
 	if n := w.count(`SELECT count(*) FROM transfer.stranger_reservations`); n != 0 {
 		t.Errorf("%d rows stay", n)
 	}
-	if n := w.count(`SELECT (SELECT sum(held + reserved) FROM transfer.volume_totals) + (SELECT sum(bytes + reserved) FROM transfer.stored_totals)`); n != 0 {
+	if n := w.count(`SELECT (SELECT sum(held + reserved) FROM transfer.volume_totals)
+		+ (SELECT sum(bytes + reserved) FROM transfer.stored_totals)`); n != 0 {
 		t.Errorf("%d bytes stay charged", n)
 	}
 }

@@ -95,7 +95,8 @@ func TestMailboxDeletedWithStrangersFiles(t *testing.T) {
 	if err := w.ExpireReservations(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := w.count(`SELECT (SELECT count(*) FROM transfer.reservations) + (SELECT sum(held) FROM transfer.volume_totals) + (SELECT sum(bytes) FROM transfer.stored_totals)`); n != 0 {
+	if n := w.count(`SELECT (SELECT count(*) FROM transfer.reservations) + (SELECT sum(held) FROM transfer.volume_totals)
+		+ (SELECT sum(bytes) FROM transfer.stored_totals)`); n != 0 {
 		t.Errorf("%d things are left", n)
 	}
 }

@@ -71,7 +71,8 @@ func TestAnnouncedSizesAreNotVolume(t *testing.T) {
 	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals`); n != 4550+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
 	}
-	if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volume_totals) + (SELECT sum(reserved) FROM transfer.stored_totals)`); n != 0 {
+	if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volume_totals)
+				+ (SELECT sum(reserved) FROM transfer.stored_totals)`); n != 0 {
 		t.Errorf("%d bytes stay reserved", n)
 	}
 }
@@ -107,7 +108,8 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 			}
 			w.exec(strings.ReplaceAll(limit.sql, "10100", "30000"), ann.Person)
 			mustUpload(w, stranger, r, "a", part(data[room:], room, 25_000))
-			if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volume_totals) + (SELECT sum(reserved) FROM transfer.stored_totals)`); n != 0 {
+			if n := w.count(`SELECT (SELECT sum(reserved) FROM transfer.volume_totals)
+				+ (SELECT sum(reserved) FROM transfer.stored_totals)`); n != 0 {
 				t.Errorf("%d bytes stay reserved", n)
 			}
 		})

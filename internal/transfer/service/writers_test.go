@@ -169,7 +169,8 @@ func TestProgressWhoseAnswerIsLost(t *testing.T) {
 	if _, err := replica.Upload(t.Context(), c, r, "a", in); err == nil || deaf.Load() {
 		t.Fatalf("no answer was lost: %v", err)
 	}
-	if held, charged := w.held(c, r), w.count(`SELECT sum(held) FROM transfer.volume_totals`); held != 64<<20 || charged != held+1+w.metadata() {
+	held, charged := w.held(c, r), w.count(`SELECT sum(held) FROM transfer.volume_totals`)
+	if held != 64<<20 || charged != held+1+w.metadata() {
 		t.Errorf("%d bytes and %d of names are held, %d are charged", held+1, w.metadata(), charged)
 	}
 	if left := w.count(`SELECT sum(reserved) FROM transfer.volume_totals`); left != 0 {
