@@ -2,7 +2,7 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { demo, equal, file, mail, page, person, picture, signedIn, test, visitor, work } from "./kit.mjs";
+import { access, api, base, demo, equal, file, mail, page, person, picture, signedIn, test, visitor, work } from "./kit.mjs";
 import { choose, fill } from "./mailboxpage.mjs";
 import { judge } from "./looks.mjs";
 
@@ -15,6 +15,26 @@ async function saveReceipt(p) {
   await d.saveAs(at);
   return at;
 }
+
+/** Saves a certificate of erasure once it is signed: jobs look every minute. Returns its text. */
+async function certificate(where, token) {
+  for (let i = 0; i < 90; i++) {
+    const response = await fetch(base + where, { headers: token ? { Authorization: `Bearer ${token}` } : {} });
+    if (response.status === 200) return response.text();
+    if (response.status !== 202 && response.status !== 404) throw new Error(`${where}: ${response.status} ${await response.text()}`);
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+  throw new Error(`${where}: there is no certificate after three minutes`);
+}
+
+/** Gives the page a receipt as people do who drop or paste a file. */
+const give = (p, how, text) => p.evaluate(([how, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], "receipt.consign"));
+  const event = new Event(how, { bubbles: true, cancelable: true }); // Firefox empties the data of a ClipboardEvent
+  Object.defineProperty(event, how === "drop" ? "dataTransfer" : "clipboardData", { value: data });
+  document.querySelector(".chooser").dispatchEvent(event);
+}, [how, text]);
 
 export async function receiptTests() {
   await test("a receipt is saved and checked at /verify without a network", async () => {
@@ -123,5 +143,47 @@ export async function receiptTests() {
     await third.locator("tr[data-state=changed]").getByText("annex.bin").waitFor();
     await judge(third, "the changed file");
     await picture(third, "proof-checked", "A third person checks receipt and files: one of them was changed.");
+  });
+
+  await test("a certificate of erasure at /verify, dropped and pasted, says in sentences what it certifies", async () => {
+    const sender = await person("Petra"), token = await access(sender), reservations = "/transfer/v2/reservations";
+    const { body: made } = await api("POST", reservations, { token, json: { subject: "Plans of the harbour",
+      recipients: [{ email: "kim@example.org", destinationType: "to" }] } });
+    const at = `${reservations}/${made.uid}`;
+    await api("POST", `${at}/objects`, { token, json: { clientId: "a", name: "plans.txt", intendedSize: 5 } });
+    await api("PUT", `${at}/objects/a/content`, { token, bytes: "plans" });
+    const { body: { uid } } = await api("POST", `${at}/confirm`, { token });
+    await api("DELETE", `/transfer/v2/transfers/${uid}`, { token });
+    const leaver = await person("Leo");
+    await api("DELETE", "/id/v3/profile", { token: await access(leaver), json: { authKey: leaver.password } });
+    const key = (await mail(leaver.email, "/r/")).link.split("/").pop();
+    const [ofTransfer, ofAccount] = await Promise.all([certificate(`/transfer/v2/transfers/${uid}/receipt?of=erased`, token),
+      certificate(`/transfer/v2/public/receipts/${key}/receipt?of=erased`)]);
+
+    const q = await page(await visitor(), "/verify");
+    for (const [text, sentences, digit] of [
+      [ofTransfer, [/^All stored files of this transfer were erased by \S.*\. It was deleted\.$/,
+        /^This says nothing about copies elsewhere: in backups, or with people who had downloaded the files\.$/], /^files 1$/m],
+      [ofAccount, [
+        /^This account was erased by \S.*, with its profile, addresses, ways to sign in and mailbox\. Its owner had deleted it\./,
+        /^This says nothing about what other people have of it, about backups, and about records of mails and changes\.$/],
+        /^mailboxes 0$/m]]) {
+      for (const how of ["drop", "paste"]) {
+        await give(q, how, text);
+        const genuine = q.locator("[data-verdict=genuine]");
+        await genuine.getByRole("heading", { name: "The receipt is genuine" }).waitFor();
+        for (const sentence of sentences) await genuine.getByText(sentence).waitFor();
+        equal(await genuine.getByText("recorded this delivery").count(), 0, "sentences about a delivery");
+        for (const word of ["Petra", "Leo", "@", "harbour"]) {
+          equal((await genuine.innerText()).includes(word), false, `“${word}” in the certificate`);
+        }
+        if (how === "drop") await judge(q, "the certificate");
+        equal(digit.test(text), true, `the digit ${digit} is in the certificate`);
+        await give(q, how, text.replace(digit, (line) => line.replace(/\d$/, "2")));
+        await q.locator("[data-verdict=refused]").getByText("The receipt was refused").waitFor();
+        equal(await q.getByText(sentences[0]).count(), 0, "sentences of a refused certificate");
+        await judge(q, "a refused certificate");
+      }
+    }
   });
 }

@@ -283,11 +283,21 @@ func (s *Store) Expiring(ctx context.Context, uids []id.Transfer) ([]Expiring, e
 		WHERE t.uid = ANY ($1)`, uids)
 }
 
-// DeleteOrganizationData deletes an organization's adminunit, samples of volumes and groups, and releases the groups' vanity links.
+// noLeast selects adminunits that keep nothing for a least time, and kept nothing so before their last change.
+const noLeast = `num_nonnulls(retention #>> '{transfers,least}', retention #>> '{receipts,least}', least_before #>> '{transfers,least}',
+	least_before #>> '{receipts,least}') = 0`
+
+// DeleteOrganizationData deletes an organization's adminunit, samples of volumes and groups, and releases the groups' vanity links. For how
+// long its rules keep things at least stays: what members sent goes on under them.
 func (s *Store) DeleteOrganizationData(ctx context.Context, o id.Organization, now time.Time) error {
 	_, err := database.Exec(ctx, s.q, "delete organization's data", `
 		WITH a AS (
-			DELETE FROM transfer.adminunits WHERE organization = $1
+			DELETE FROM transfer.adminunits WHERE organization = $1 AND `+noLeast+`
+		), rules AS (
+			UPDATE transfer.adminunits SET pinning_enabled = true, retention = jsonb_build_object(
+				'transfers', jsonb_build_object('least', retention #> '{transfers,least}'),
+				'receipts', jsonb_build_object('least', retention #> '{receipts,least}'))
+			WHERE organization = $1 AND NOT (`+noLeast+`)
 		), samples AS (
 			DELETE FROM transfer.volume_samples WHERE organization = $1
 		), released AS (`+releaseLinks+`WHERE v.mailbox_group IN (SELECT uid FROM transfer.mailbox_groups WHERE organization = $1))
