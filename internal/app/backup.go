@@ -21,9 +21,11 @@ import (
 
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/doctor"
 	"github.com/consign-dev/consign/internal/doctor/probe"
 	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/seal"
+	"github.com/consign-dev/consign/internal/transfer"
 	transferpostgres "github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
@@ -60,6 +62,21 @@ func (a *App) RecordBackup(ctx context.Context) error {
 func (a *App) BackedUp(ctx context.Context) (at time.Time, err error) {
 	_, err = database.Setting(ctx, a.DB.Pool, backupSetting, &at)
 	return at, err
+}
+
+// integrity returns what the database says about the stored files and their backup.
+func integrity(ctx context.Context, db *database.DB) (i doctor.Integrity, err error) {
+	store := transferpostgres.New(db)
+	if i.Damaged, err = store.CountDamaged(ctx); err != nil {
+		return i, err
+	}
+	last, err := store.LastCheck(ctx)
+	if err != nil && !errors.Is(err, transfer.ErrNoCheck) {
+		return i, err
+	}
+	i.Problems = last.Findings
+	_, err = database.Setting(ctx, db.Pool, backupSetting, &i.BackedUp)
+	return i, err
 }
 
 // Backup writes the database, and the list of the stored files that its rows name, into dir, which must be empty or missing. Both are of

@@ -124,14 +124,14 @@ var breakages = []row{
 		breaks: func(b *broken) { b.refuse("PUT") }},
 	{name: "memory nearly at its limit", want: said{"memory.low", "", "ConsignMemoryLow", ""},
 		breaks: func(b *broken) { b.used.Store(950 << 20) }},
-	{name: "file damaged", want: said{"", "", "ConsignFileDamaged", ""}, breaks: func(b *broken) {
+	{name: "file damaged", want: said{"integrity.damaged", "", "ConsignFileDamaged", "storage failed"}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at) VALUES (gen_random_uuid(), 'sum', now(), now())`)
 	}},
-	{name: "check of all files found problems", want: said{"", "", "ConsignCheckFailed", ""}, breaks: func(b *broken) {
+	{name: "check of all files found problems", want: said{"integrity.problems", "", "ConsignCheckFailed", "storage warning"}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.storage_checks (uid, started_at, finished_at, state, findings)
 			VALUES (gen_random_uuid(), now(), now(), 'done', 3)`)
 	}},
-	{name: "backup too old", want: said{"", "", "ConsignBackupOld", ""}, breaks: func(b *broken) {
+	{name: "backup too old", want: said{"integrity.old-backup", "", "ConsignBackupOld", ""}, breaks: func(b *broken) {
 		b.exec(`UPDATE settings SET value = to_jsonb(now() - interval '52 hours') WHERE name = 'backup'`)
 	}},
 	{name: "scanner away", want: said{"scanner.", "", "", "scanner failed"}, breaks: func(b *broken) { b.daemon.Away(true) }},

@@ -360,6 +360,14 @@ func TestDoctorSettings(t *testing.T) {
 			c.SMTPURL = "smtps://" + mailServer(t, nil)
 		}},
 		{"bucket.ok", doctor.OK, bucketRefusing("nothing")},
+		{"integrity.no-backup", doctor.Hint, inDatabase(`DELETE FROM settings WHERE name = 'backup'`)},
+		{"integrity.old-backup", doctor.Warning, inDatabase(`INSERT INTO settings (name, value, updated_at)
+			VALUES ('backup', to_jsonb(now() - interval '50 hours'), now())`)},
+		{"integrity.damaged", doctor.Error, inDatabase(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at)
+			VALUES (gen_random_uuid(), 'sum', now(), now())`)},
+		{"integrity.problems", doctor.Warning, inDatabase(`INSERT INTO transfer.storage_checks (uid, started_at, finished_at, state, findings)
+			VALUES (gen_random_uuid(), now(), now(), 'done', 3)`)},
+		{"integrity.ok", doctor.OK, inDatabase(`INSERT INTO settings (name, value, updated_at) VALUES ('backup', to_jsonb(now()), now())`)},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			t.Parallel()

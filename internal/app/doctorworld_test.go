@@ -151,6 +151,17 @@ func converse(conn net.Conn, answers map[string]string) {
 	}
 }
 
+// inDatabase gives the checks a database of their own, in which a statement was run.
+func inDatabase(sql string) breakage {
+	return func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {
+		c.DatabaseURL = pgtest.URL(t)
+		c.ListenDatabaseURL = c.DatabaseURL
+		if _, err := pgtest.Connect(t, c.DatabaseURL).Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // bucketRefusing keeps files in a bucket whose credentials lack the right to one kind of request: a method, or LIST.
 func bucketRefusing(refused ...string) breakage {
 	return func(t *testing.T, c *config.Config, _ *app.DoctorOptions) {

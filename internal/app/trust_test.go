@@ -14,6 +14,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/doctor"
+	"github.com/consign-dev/consign/internal/httpapi"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/poll"
@@ -43,6 +44,12 @@ func TestDamagedFile(t *testing.T) {
 	ann.Get(transfer + "/archive").Want(http.StatusServiceUnavailable)
 	if got := scrape(t, s)["consign_damaged_files"]; got != 1 {
 		t.Errorf("%v damaged files are counted", got)
+	}
+	if got := operator.Get(overview).Want(http.StatusOK); got.String("storage.state") != "failed" || got.Number("storage.damaged") != 1 {
+		t.Errorf("the overview is %s", got.Body)
+	}
+	if got := operator.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK); !strings.Contains(string(got.Body), "integrity.damaged") {
+		t.Errorf("doctor says %s", got.Body)
 	}
 	uid := path.Base(transfer)
 	if log := s.Log(); strings.Count(log, "stored bytes are damaged") != 1 || !strings.Contains(log, uid) {

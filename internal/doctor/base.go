@@ -1,4 +1,4 @@
-// Checks of the database, migrations, LISTEN, secret key, free organization and clocks.
+// Checks of the database, migrations, LISTEN, secret key, free organization, stored files and clocks.
 
 package doctor
 
@@ -17,6 +17,7 @@ const (
 	slowTrip     = 5 * time.Millisecond
 	clockWarning = 5 * time.Second
 	clockError   = 60 * time.Second
+	oldBackup    = 48 * time.Hour // as the alert ConsignBackupOld
 )
 
 // examine looks at the database once for all checks.
@@ -175,6 +176,38 @@ func (r *run) organization(ctx context.Context) []Finding {
 			"No free organization has the host %s of the public URL: nobody can sign up there.", r.PublicURL.Hostname())
 	}
 	return fine("organization", "The free organization has the host %s.", r.PublicURL.Hostname())
+}
+
+// integrity: the stored files are those that were sent, and a backup has them.
+func (r *run) integrity(ctx context.Context) []Finding {
+	if _, err := r.examined(); err != nil || r.Integrity == nil {
+		return skipped("integrity")
+	}
+	i, err := r.Integrity(ctx)
+	if err != nil {
+		return found("integrity.unknown", Hint, "See the checks database and migrations.", "Whether files are damaged is not known: %s.", short(err))
+	}
+	var all []Finding
+	if i.Damaged > 0 {
+		all = append(all, found("integrity.damaged", Error,
+			"The page Storage of the console names their transfers. Restore the files from a backup: within an hour they are given out again.",
+			"Lost or damaged files: %d. Nobody gets them.", i.Damaged)...)
+	}
+	if i.Problems > 0 {
+		all = append(all, found("integrity.problems", Warning, "The page Storage of the console lists them, as consign fsck does.",
+			"The last check of all files found problems: %d.", i.Problems)...)
+	}
+	switch age := r.Now().Sub(i.BackedUp); {
+	case i.BackedUp.IsZero():
+		all = append(all, found("integrity.no-backup", Hint, "End your backup script with consign backup record.", "No backup was ever recorded.")...)
+	case age > oldBackup:
+		all = append(all, found("integrity.old-backup", Warning, "See why the backup script does not reach consign backup record.",
+			"The last backup was recorded %s ago.", inWords(age))...)
+	}
+	if len(all) == 0 || Worst(all) == Hint {
+		all = append(all, fine("integrity", "No stored file is known to be lost or damaged.")...)
+	}
+	return all
 }
 
 // clock: this machine, the database and the server at the public URL agree.

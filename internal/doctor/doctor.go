@@ -100,6 +100,8 @@ type Options struct {
 	Mails    func(context.Context) (mail.Waiting, error) // what became of mails; nil: without database
 	MailFrom string                                      // bare address
 	Scanner  scan.Scanner
+	// Integrity returns what is known of the stored files; nil without database.
+	Integrity func(context.Context) (Integrity, error)
 	// Audit is the stream of the audit; nil without the setting.
 	Audit *stream.Stream
 	// Attesters asks the witnesses and the time stamp service of the log; nil without any, and without database.
@@ -110,6 +112,13 @@ type Options struct {
 	Resolver  Resolver
 	OpenFiles func() uint64
 	Secrets   []string // are removed from sentences
+}
+
+// Integrity is what the database says about the stored files and their backup.
+type Integrity struct {
+	Damaged  int64     // lost or damaged files, which nobody gets
+	Problems int64     // that the last complete check of all files found
+	BackedUp time.Time // of the last recorded backup; zero: none
 }
 
 // Place is where files are stored. The zero value is none.
@@ -148,6 +157,7 @@ func checks() []check {
 		{"listen", 10 * time.Second, false, (*run).listen},
 		{"secret-key", 10 * time.Second, false, (*run).secretKey},
 		{"organization", 10 * time.Second, false, (*run).organization},
+		{"integrity", 10 * time.Second, false, (*run).integrity},
 		{"data", 10 * time.Second, false, (*run).data},
 		{"bucket", 40 * time.Second, false, (*run).bucket},
 		{"second-bucket", 40 * time.Second, false, second((*run).bucket)},

@@ -74,6 +74,8 @@ type Database struct {
 type Storage struct {
 	State             State
 	Free, Size, Floor int64 // bytes; all 0 while unknown
+	Damaged           int64 // files that are lost or damaged
+	Problems          int64 // that the last check of all files found
 }
 
 // Mail is the mail queue.

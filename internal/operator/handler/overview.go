@@ -33,10 +33,12 @@ type databaseResponse struct {
 }
 
 type storageResponse struct {
-	State operator.State `json:"state"`
-	Free  int64          `json:"free"`
-	Size  int64          `json:"size"`
-	Floor int64          `json:"floor"`
+	State    operator.State `json:"state"`
+	Free     int64          `json:"free"`
+	Size     int64          `json:"size"`
+	Floor    int64          `json:"floor"`
+	Damaged  int64          `json:"damaged"`
+	Problems int64          `json:"problems"`
 }
 
 type mailResponse struct {

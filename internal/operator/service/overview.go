@@ -29,10 +29,11 @@ func (s *Service) Overview(ctx context.Context) operator.Overview {
 	o := operator.Overview{
 		Version: s.options.Version, Started: s.started, At: s.options.Now(), Maintenance: s.options.Maintenance().Begun(s.options.Now()),
 		Traffic: s.options.Traffic(),
-		Storage: s.storage(), Redis: s.redis(),
+		Redis:   s.redis(),
 	}
 	var checks sync.WaitGroup
 	checks.Go(func() { o.Database = s.database(ctx) })
+	checks.Go(func() { o.Storage = s.storage(ctx) })
 	checks.Go(func() { o.Mail = s.mail(ctx) })
 	checks.Go(func() { o.Jobs = s.jobs(ctx) })
 	checks.Go(func() { o.Receipts = s.receipts(ctx) })
@@ -60,17 +61,19 @@ func (s *Service) database(ctx context.Context) operator.Database {
 	return d
 }
 
-func (s *Service) storage() operator.Storage {
+func (s *Service) storage(ctx context.Context) operator.Storage {
 	if s.options.Volume == nil {
 		return operator.Storage{State: operator.Off}
 	}
 	broken := s.options.Storage() != nil
 	v := s.options.Volume.State()
 	o := operator.Storage{State: operator.OK, Free: v.Free, Size: v.Size, Floor: v.Floor}
+	var err error
+	o.Damaged, o.Problems, err = s.options.Integrity(ctx)
 	switch {
-	case v.Low(), broken:
+	case v.Low(), broken, o.Damaged > 0:
 		o.State = operator.Failed
-	case v.Free < 2*v.Floor, !v.Known:
+	case v.Free < 2*v.Floor, !v.Known, o.Problems > 0, err != nil:
 		o.State = operator.Warning
 	}
 	return o

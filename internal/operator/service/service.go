@@ -51,6 +51,8 @@ type Options struct {
 	Version        string
 	Log            *slog.Logger
 	Now            func() time.Time
+	// Integrity returns how many files are lost or damaged, and how many problems the last check of all files found.
+	Integrity func(ctx context.Context) (damaged, problems int64, err error)
 }
 
 // Service has the rules.
