@@ -48,8 +48,8 @@ func TestDamagedFile(t *testing.T) {
 	if got := operator.Get(overview).Want(http.StatusOK); got.String("storage.state") != "failed" || got.Number("storage.damaged") != 1 {
 		t.Errorf("the overview is %s", got.Body)
 	}
-	if got := operator.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK); !strings.Contains(string(got.Body), "integrity.damaged") {
-		t.Errorf("doctor says %s", got.Body)
+	if got := operator.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK).Body; !bytes.Contains(got, []byte("integrity.damaged")) {
+		t.Errorf("doctor says %s", got)
 	}
 	uid := path.Base(transfer)
 	if log := s.Log(); strings.Count(log, "stored bytes are damaged") != 1 || !strings.Contains(log, uid) {

@@ -185,7 +185,8 @@ func (r *run) integrity(ctx context.Context) []Finding {
 	}
 	i, err := r.Integrity(ctx)
 	if err != nil {
-		return found("integrity.unknown", Hint, "See the checks database and migrations.", "Whether files are damaged is not known: %s.", short(err))
+		return found("integrity.unknown", Hint, "See the checks database and migrations.", "Whether files are damaged is not known: %s.",
+			short(err))
 	}
 	var all []Finding
 	if i.Damaged > 0 {
@@ -199,7 +200,8 @@ func (r *run) integrity(ctx context.Context) []Finding {
 	}
 	switch age := r.Now().Sub(i.BackedUp); {
 	case i.BackedUp.IsZero():
-		all = append(all, found("integrity.no-backup", Hint, "End your backup script with consign backup record.", "No backup was ever recorded.")...)
+		all = append(all, found("integrity.no-backup", Hint, "End your backup script with consign backup record.",
+			"No backup was ever recorded.")...)
 	case age > oldBackup:
 		all = append(all, found("integrity.old-backup", Warning, "See why the backup script does not reach consign backup record.",
 			"The last backup was recorded %s ago.", inWords(age))...)
