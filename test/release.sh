@@ -83,10 +83,14 @@ git config user.name Test
 git config user.email test@example.com
 for name in own other; do minisign -G -W -p "$work/$name.pub" -s "$work/$name.key" >/dev/null; done
 commit() { git add -A && git commit -q -m "$1"; }
+# An unreleased version has another number in each commit.
+dated() { sed -i "0,/^## /s/^## .*/## $1 (2030-01-01)\n\n&/" CHANGELOG.md; }
 make_release() { PLATFORMS=darwin/arm64 RELEASE_KEY="$work/$1.key" make release >"$work/c.log" 2>&1; }
 if RELEASE_KEY="$PWD/secret.key" make release-key >/dev/null 2>&1 || [ -e secret.key ]; then fail "a secret key is made in the repository"; fi
 RELEASE_KEY="$work/own.key" make release-key >"$work/c.log" 2>&1 || fail "make release-key: $(tail -n 5 "$work/c.log")"
 go test -count=1 -run '^TestReleaseKeyIsPublished$' ./internal/app >/dev/null || fail "documents do not have the release key"
+dated 9.9.8
+find changes -type f ! -name README.md -delete # make changelog does this
 commit "Publish a key"
 if make_release other; then fail "a key that is not the published one signs"; fi
 make_release own || fail "make release: $(tail -n 5 "$work/c.log")"
@@ -96,7 +100,8 @@ minisign -V -q -p dist/release.pub -m dist/SHA256SUMS || fail "the signature is 
 cp -R dist/log scripts/release/log
 commit "Keep the log"
 if make_release own; then fail "a version is released twice"; fi
-sed -i '0,/^## /s/^## .*/## 9.9.9 (2030-01-01)\n\n&/' CHANGELOG.md
+grep -q 'a version is released once' "$work/c.log" || fail "the second release ended by $(tail -n 5 "$work/c.log")"
+dated 9.9.9
 commit "Release 9.9.9"
 make_release own || fail "the next release: $(tail -n 5 "$work/c.log")"
 [ "$(sed -n 2p dist/log/checkpoint)" = 4 ] || fail "the log has not four entries after two releases"
