@@ -124,7 +124,7 @@ var breakages = []row{
 		breaks: func(b *broken) { b.refuse("PUT") }},
 	{name: "memory nearly at its limit", want: said{"memory.low", "", "ConsignMemoryLow", ""},
 		breaks: func(b *broken) { b.used.Store(950 << 20) }},
-	{name: "file damaged", want: said{"integrity.damaged", "", "ConsignFileDamaged", "storage failed"}, breaks: func(b *broken) {
+	{name: "file damaged", want: said{"integrity.damaged", "", "ConsignFileDamaged", "storage warning"}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at) VALUES (gen_random_uuid(), 'sum', now(), now())`)
 	}},
 	{name: "check of all files found problems", want: said{"integrity.problems", "", "ConsignCheckFailed", "storage warning"}, breaks: func(b *broken) {

@@ -45,7 +45,7 @@ func TestDamagedFile(t *testing.T) {
 	if got := scrape(t, s)["consign_damaged_files"]; got != 1 {
 		t.Errorf("%v damaged files are counted", got)
 	}
-	if got := operator.Get(overview).Want(http.StatusOK); got.String("storage.state") != "failed" || got.Number("storage.damaged") != 1 {
+	if got := operator.Get(overview).Want(http.StatusOK); got.String("storage.state") != "warning" || got.Number("storage.damaged") != 1 {
 		t.Errorf("the overview is %s", got.Body)
 	}
 	if got := operator.Post(httpapi.OperatorBase+"/doctor", nil).Want(http.StatusOK).Body; !bytes.Contains(got, []byte("integrity.damaged")) {

@@ -135,6 +135,16 @@ export async function consoleTests() {
       await judge(q, `/admin/storage, problems (${look})`);
       await q.getByRole("button", { name: "Accept" }).click();
       await q.getByRole("dialog").getByLabel("Reason").waitFor();
+      await context.route("**/admin/v1/overview", async (route) => {
+        const seen = await (await route.fetch()).json();
+        await route.fulfill({ json: { ...seen, storage: { ...seen.storage, state: "warning", damaged: 2, problems: 1 } } });
+      });
+      const first = await page(context, "/admin");
+      const part = first.getByRole("region", { name: "Parts" }).getByRole("listitem").first();
+      await part.getByText("Damaged files: 2").waitFor();
+      await part.getByText("1 problem").waitFor();
+      await first.screenshot({ path: path.join(pictures, `console-damaged-${look}.png`), fullPage: true });
+      await judge(first, `/admin, damaged files (${look})`);
       await context.close();
     }
   });

@@ -71,9 +71,9 @@ func (s *Service) storage(ctx context.Context) operator.Storage {
 	var err error
 	o.Damaged, o.Problems, err = s.options.Integrity(ctx)
 	switch {
-	case v.Low(), broken, o.Damaged > 0:
+	case v.Low(), broken:
 		o.State = operator.Failed
-	case v.Free < 2*v.Floor, !v.Known, o.Problems > 0, err != nil:
+	case v.Free < 2*v.Floor, !v.Known, o.Damaged > 0, o.Problems > 0, err != nil:
 		o.State = operator.Warning
 	}
 	return o

@@ -44,8 +44,8 @@ function Parts({ of }) {
       bytes(storage.free), bytes(storage.size), percent(storage.free / storage.size), bytes(storage.floor))}
         <meter class="meter" aria-label=${T("Used space")} min="0" max=${storage.size} high=${Math.max(0, storage.size - 2 * storage.floor)}
           value=${storage.size - storage.free}></meter>`}
-        ${storage.damaged > 0 && html`<a href="/admin/storage">${T("Damaged files")}: ${count(storage.damaged)}</a>`}
-        ${storage.problems > 0 && html` <a href="/admin/storage">${N("%d problem", "%d problems", storage.problems)}</a>`}<//>`],
+        ${storage.damaged > 0 && html`<strong>${T("Damaged files")}: ${count(storage.damaged)}</strong> `}
+        ${storage.problems > 0 && html`<strong>${N("%d problem", "%d problems", storage.problems)}</strong>`}<//>`],
     [mail, html`<${Part} name=${T("Mail")} state=${mail.state}>
         ${N("%d mail is queued.", "%d mails are queued.", mail.queued)} ${late(mail.oldestSeconds)}
         ${mail.refused > 0 && `${F("Refused at the last attempt: %1$s.", mail.refused)} `}
