@@ -127,10 +127,11 @@ var breakages = []row{
 	{name: "file damaged", want: said{"integrity.damaged", "", "ConsignFileDamaged", "storage warning"}, breaks: func(b *broken) {
 		b.exec(`INSERT INTO transfer.damaged_contents (content, detail, found_at, checked_at) VALUES (gen_random_uuid(), 'sum', now(), now())`)
 	}},
-	{name: "check of all files found problems", want: said{"integrity.problems", "", "ConsignCheckFailed", "storage warning"}, breaks: func(b *broken) {
-		b.exec(`INSERT INTO transfer.storage_checks (uid, started_at, finished_at, state, findings)
+	{name: "check of all files found problems", want: said{"integrity.problems", "", "ConsignCheckFailed", "storage warning"},
+		breaks: func(b *broken) {
+			b.exec(`INSERT INTO transfer.storage_checks (uid, started_at, finished_at, state, findings)
 			VALUES (gen_random_uuid(), now(), now(), 'done', 3)`)
-	}},
+		}},
 	{name: "backup too old", want: said{"integrity.old-backup", "", "ConsignBackupOld", ""}, breaks: func(b *broken) {
 		b.exec(`UPDATE settings SET value = to_jsonb(now() - interval '52 hours') WHERE name = 'backup'`)
 	}},

@@ -50,7 +50,7 @@ var retention = []retained{
 	{"webhook.deliveries", "uids of an event and of its receivers, first bytes of the answer", "the log of a webhook; repeats",
 		"the last 100 of each webhook that are delivered, and that are given up"},
 	{"identity.organizations, identity.limits, identity.subscriptions, identity.hosts, identity.host_claims, transfer.adminunits",
-		"name, postal address, telephone, links, colours, hostnames, plan", "the organization", "the organization's; least times for good"},
+		"name, postal address, telephone, links, colours, hostnames, plan", "the organization", "the organization's; of retention rules the least times for ever"},
 	{"identity.memberships", "who belongs to which organization, with which roles", "authorization", "until the person leaves"},
 	{"identity.invitations", "address and roles of an invited person", "invitation", "{INVITATION_LIFETIME}"},
 	{"holds, hold_scope, hold_rows, hold_contents", "copies of deleted rows about a held person, mailbox or transfer; why it is held",

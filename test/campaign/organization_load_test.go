@@ -32,7 +32,8 @@ const (
 
 // TestClusterLoadOneOrganization uploads small files as 16 people: first with the free organization under a limit, so that all of them
 // change its row of stored volume, then without a limit, from advances, then with an organization for each. Postgres flushes each commit,
-// as in production: a transaction keeps the row while it does. The ratios of the rates are what the common row costs, and what is left of that.
+// as in production: a transaction keeps the row while it does. The ratios of the rates are what the common row costs, and what is left of
+// that.
 // It fails when a request fails, or the volume is not the sum of the files.
 func TestClusterLoadOneOrganization(t *testing.T) {
 	dir, err := os.MkdirTemp("", "consign-campaign-")
