@@ -12,9 +12,8 @@ const daysUntil = (last, length) => Array.from({ length },
   (_, i) => new Date(Date.parse(last) - (length - 1 - i) * dayLength).toISOString().slice(0, 10));
 
 /**
- * What was uploaded on a day: the volume of the month less the one of the day before. Null where one of the two is not known. Uploads that
- * were given
- * up count nothing.
+ * What was uploaded on a day: the volume of the month less the one of the day before. Null where one of the two is not known. Uploads
+ * that were given up count nothing.
  * @param {string} at @param {Map<string, TransferAPI["UsageOverTime"]["days"][number]>} found the days by name
  */
 export function uploadedOn(at, found) {

@@ -49,9 +49,8 @@ const Tokens = ({ at }) => html`<${APITokens} organization=${at.split("/").pop()
 const Hooks = ({ at }) => html`<${Webhooks} organization=${at.split("/").pop()} />`;
 
 /**
- * Returns the visible parts as [fragment of the URL, label, component]. People without an organization share the limits of the free one,
- * which
- * has no lists of what uses them.
+ * Returns the visible parts as [fragment of the URL, label, component]. People without an organization share the limits of the free one.
+ * It has no lists of mailboxes and transfers.
  * @param {boolean} admin @param {boolean} free @param {string[]} roles @returns {any[]}
  */
 function partsFor(admin, free, roles) {

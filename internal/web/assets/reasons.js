@@ -5,9 +5,8 @@ import { T } from "./i18n.js";
 
 /**
  * A button that asks for a reason in a dialog and then posts it to `path`. `children`: more fields, whose values `read` makes members of
- * the
- * request. `accept`: the type of the answer. `onDone` gets the answer, and its body when that is JSON. `useChange` returns what sends the
- * request, and a dialog that may ask for a proof.
+ * the request. `accept`: the type of the answer. `onDone` gets the answer, and its body when that is JSON. `useChange` returns what sends
+ * the request, and a dialog that may ask for a proof.
  * @param {{label: string, question: string, path: string, read?: (values: any) => Record<string, unknown>, kind?: string, accept?: string,
  * onDone: (answer: Response, body: any) => unknown, children?: any, useChange: () => {change: (method: string, path: string, options: any)
  *  => Promise<any>, dialog: any}}} props
