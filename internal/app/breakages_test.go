@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -26,7 +27,9 @@ import (
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/config"
+	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/doctor"
+	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/cutter"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -45,6 +48,7 @@ type said struct{ doctor, readyz, alerts, console string }
 type row struct {
 	name    string
 	want    said
+	alone   bool // with a Postgres of its own, since the shared one serves other tests
 	options func(*broken) []testkit.Option
 	breaks  func(*broken)
 	world   func(*broken, *config.Config, *app.DoctorOptions)
@@ -196,7 +200,8 @@ var breakages = []row{
 	{name: "another version beside", want: said{"", "", "ConsignVersionsDiffer", ""}, breaks: func(b *broken) {
 		b.beside = "consign_build_info{instance=\"b\",version=\"0.9.0\"} 1\n"
 	}},
-	{name: "no free connections of the database", want: said{"database.connections", "", "", ""}, breaks: (*broken).fill},
+	{name: "no free connections of the database", want: said{"database.connections", "", "", ""}, alone: true,
+		breaks: (*broken).fill},
 	{name: "replica dead", want: said{"", "gone", "ConsignReplicaDown", ""}, breaks: func(b *broken) { b.s.Stop() }},
 }
 
@@ -234,6 +239,28 @@ func (b *broken) fill() {
 	for range left {
 		pgtest.Connect(b.t, b.s.DatabaseURL)
 	}
+}
+
+// ownPostgres starts a small Postgres for one test, and returns the URL of its migrated database.
+func ownPostgres(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "consign-breakages-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
+		t.Fatal(err)
+	}
+	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, MaxConnections: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cluster.Close() })
+	if err := database.Migrate(t.Context(), cluster.URL("consign"), slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return cluster.URL("consign")
 }
 
 func inBucket(b *broken) []testkit.Option {
@@ -300,8 +327,11 @@ func (s said) in(got said) bool {
 
 func newBroken(t *testing.T, r row) *broken {
 	t.Helper()
-	database := pgtest.URL(t)
-	b := &broken{t: t, hop: relay.New(t, database), daemon: scanner.NewClamd(t), dir: filepath.Join(t.TempDir(), "siem")}
+	databaseURL := pgtest.URL(t)
+	if r.alone {
+		databaseURL = ownPostgres(t)
+	}
+	b := &broken{t: t, hop: relay.New(t, databaseURL), daemon: scanner.NewClamd(t), dir: filepath.Join(t.TempDir(), "siem")}
 	b.free.Store(60 << 30)
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -318,7 +348,7 @@ func newBroken(t *testing.T, r row) *broken {
 	b.post = cutter.New(t)
 	b.post.To(sink.Addr)
 	b.s = testkit.New(t, append(options, testkit.Env("CONSIGN_SMTP_URL", "smtp://"+strings.TrimPrefix(b.post.URL, "http://")))...)
-	b.s.DatabaseURL, b.s.Mail = database, sink
+	b.s.DatabaseURL, b.s.Mail = databaseURL, sink
 	if b.third != nil {
 		b.third.server = b.s
 	}

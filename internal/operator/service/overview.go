@@ -68,12 +68,11 @@ func (s *Service) storage(ctx context.Context) operator.Storage {
 	broken := s.options.Storage() != nil
 	v := s.options.Volume.State()
 	o := operator.Storage{State: operator.OK, Free: v.Free, Size: v.Size, Floor: v.Floor}
-	var err error
-	o.Damaged, o.Problems, err = s.options.Integrity(ctx)
+	o.Damaged, o.Problems, _ = s.options.Integrity(ctx) // an error shows as the state of the database
 	switch {
 	case v.Low(), broken:
 		o.State = operator.Failed
-	case v.Free < 2*v.Floor, !v.Known, o.Damaged > 0, o.Problems > 0, err != nil:
+	case v.Free < 2*v.Floor, !v.Known, o.Damaged > 0, o.Problems > 0:
 		o.State = operator.Warning
 	}
 	return o
