@@ -19,9 +19,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/database"
-	"github.com/consign-dev/consign/internal/doctor"
 	"github.com/consign-dev/consign/internal/doctor/probe"
 	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/seal"
@@ -58,26 +58,25 @@ func (a *App) RecordBackup(ctx context.Context) error {
 	return database.PutSetting(ctx, a.DB.Pool, a.now(), backupSetting, a.now())
 }
 
-// BackedUp returns when the last backup was recorded; the zero time: none was.
-func (a *App) BackedUp(ctx context.Context) (at time.Time, err error) {
-	_, err = database.Setting(ctx, a.DB.Pool, backupSetting, &at)
-	return at, err
-}
-
 // integrity returns what the database says about the stored files and their backup.
-func integrity(ctx context.Context, db *database.DB) (i doctor.Integrity, err error) {
+func integrity(ctx context.Context, db *database.DB) (i blob.Integrity, err error) {
 	store := transferpostgres.New(db)
 	if i.Damaged, err = store.CountDamaged(ctx); err != nil {
 		return i, err
 	}
 	last, err := store.LastCheck(ctx)
-	if err != nil && !errors.Is(err, transfer.ErrNoCheck) {
+	switch {
+	case err == nil:
+		i.Problems, i.Checked = last.Findings, *last.FinishedAt
+	case !errors.Is(err, transfer.ErrNoCheck):
 		return i, err
 	}
-	i.Problems = last.Findings
 	_, err = database.Setting(ctx, db.Pool, backupSetting, &i.BackedUp)
 	return i, err
 }
+
+// integrity is the same of this installation.
+func (a *App) integrity(ctx context.Context) (blob.Integrity, error) { return integrity(ctx, a.DB) }
 
 // Backup writes the database, and the list of the stored files that its rows name, into dir, which must be empty or missing. Both are of
 // the same moment. A copy of the files that begins after it has each of them, but for those that end meanwhile.

@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -27,7 +26,6 @@ import (
 
 	"github.com/consign-dev/consign/internal/app"
 	"github.com/consign-dev/consign/internal/config"
-	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/doctor"
 	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/testkit"
@@ -241,28 +239,6 @@ func (b *broken) fill() {
 	}
 }
 
-// ownPostgres starts a small Postgres for one test, and returns the URL of its migrated database.
-func ownPostgres(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "consign-breakages-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
-		t.Fatal(err)
-	}
-	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, MaxConnections: 60})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cluster.Close() })
-	if err := database.Migrate(t.Context(), cluster.URL("consign"), slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	return cluster.URL("consign")
-}
-
 func inBucket(b *broken) []testkit.Option {
 	b.bucket = &bucket{objects: map[string][]byte{}}
 	web := httptest.NewServer(b.bucket)
@@ -327,11 +303,11 @@ func (s said) in(got said) bool {
 
 func newBroken(t *testing.T, r row) *broken {
 	t.Helper()
-	databaseURL := pgtest.URL(t)
+	database := pgtest.URL(t)
 	if r.alone {
-		databaseURL = ownPostgres(t)
+		database = pgtest.OwnURL(t, localpg.Options{MaxConnections: 60})
 	}
-	b := &broken{t: t, hop: relay.New(t, databaseURL), daemon: scanner.NewClamd(t), dir: filepath.Join(t.TempDir(), "siem")}
+	b := &broken{t: t, hop: relay.New(t, database), daemon: scanner.NewClamd(t), dir: filepath.Join(t.TempDir(), "siem")}
 	b.free.Store(60 << 30)
 	if err := os.Mkdir(b.dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -348,7 +324,7 @@ func newBroken(t *testing.T, r row) *broken {
 	b.post = cutter.New(t)
 	b.post.To(sink.Addr)
 	b.s = testkit.New(t, append(options, testkit.Env("CONSIGN_SMTP_URL", "smtp://"+strings.TrimPrefix(b.post.URL, "http://")))...)
-	b.s.DatabaseURL, b.s.Mail = databaseURL, sink
+	b.s.DatabaseURL, b.s.Mail = database, sink
 	if b.third != nil {
 		b.third.server = b.s
 	}

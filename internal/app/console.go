@@ -36,12 +36,8 @@ func (a *App) console() httpserver.Console {
 func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route) {
 	a.Operator = operatorservice.New(operatorservice.Options{
 		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
-		Storage: a.storageTrouble,
-		Integrity: func(ctx context.Context) (damaged, problems int64, err error) {
-			i, err := integrity(ctx, a.DB)
-			return i.Damaged, i.Problems, err
-		},
-		Scanner: a.scannerState, Audit: a.auditState, Writable: a.writable, Maintenance: a.Maintenance,
+		Storage: a.storageTrouble, Integrity: a.integrity, Scanner: a.scannerState, Audit: a.auditState, Writable: a.writable,
+		Maintenance: a.Maintenance,
 		Version: a.options.Version, Now: a.now, Log: a.log,
 		Counters: a.counters, People: a.Identity.CountPersons, Transfers: a.Transfer.CountAlive,
 		Doctor: a.examine, SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,

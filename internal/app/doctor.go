@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/config"
@@ -157,7 +158,7 @@ func newDoctor(c config.Config, db *database.DB, databaseURL string, o DoctorOpt
 func doctorKeys(c config.Config, db *database.DB, d *doctor.Options) error {
 	if db != nil {
 		d.Mails = func(ctx context.Context) (mail.Waiting, error) { return mail.WaitingIn(ctx, db.Pool, d.Now()) }
-		d.Integrity = func(ctx context.Context) (doctor.Integrity, error) { return integrity(ctx, db) }
+		d.Integrity = func(ctx context.Context) (blob.Integrity, error) { return integrity(ctx, db) }
 		d.FreeOrganization = func(ctx context.Context) (bool, error) {
 			h, err := identityservice.ResolveHost(ctx, identitypostgres.New(db), hosts.Normalize(c.PublicURL.Host))
 			if errors.Is(err, identity.ErrNoHost) {

@@ -84,8 +84,8 @@ func (a *App) buildDomains(ctx context.Context, sealer *seal.Sealer, catalog *i1
 	}
 	a.metrics.Watch(metrics.Sources{
 		API: a.API, DB: a.DB, Listener: a.listener, Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Limiter: limiter, Shared: a.SharedLimits,
-		Volume: a.volume, Memory: a.options.Memory, SlowSearches: a.Transfer.SlowSearches, Damaged: a.Content.CountDamaged, Writable: a.writable,
-		StorageTrouble: a.storageTrouble, Outdated: a.outdated, Certificate: a.certificate, Checked: a.Content.LastCheck, BackedUp: a.BackedUp,
+		Volume: a.volume, Memory: a.options.Memory, SlowSearches: a.Transfer.SlowSearches, Integrity: a.integrity, Writable: a.writable,
+		StorageTrouble: a.storageTrouble, Outdated: a.outdated, Certificate: a.certificate,
 		Webhooks: a.webhookStats, Audit: a.stream.State, WaitingWebhooks: a.Webhooks.Waiting, Scans: a.scanStats, WaitingScans: a.waitingScans,
 	})
 	return nil

@@ -36,6 +36,14 @@ var (
 	ErrKey = errors.New("blob key is malformed")
 )
 
+// Integrity is what the database says about the stored files and their backup. Metrics, doctor and the console tell it.
+type Integrity struct {
+	Damaged  int64     // lost or damaged files, which nobody gets
+	Problems int64     // that the last complete check of all files found
+	Checked  time.Time // when that check ended; zero: there was none
+	BackedUp time.Time // when a backup was last recorded; zero: never
+}
+
 // Store stores objects by key. An object starts unfinished, grows at its end, and becomes immutable by Finish.
 //
 // All methods may be called concurrently, with one condition: a key has at most one open Writer, and its object is neither finished nor

@@ -1,5 +1,5 @@
-// Package doctor looks for what goes wrong at an installation: address, proxy, TLS, mail, database, storage, keys, clock and limits. Each
-// check returns findings: sentences for the operator, with what to do. consign doctor prints them.
+// Package doctor looks for what goes wrong at an installation: address, proxy, TLS, mail, database, storage, stored files, keys, clock and
+// limits. Each check returns findings: sentences for the operator, with what to do. consign doctor prints them.
 //
 // It changes nothing that stays: it sends no mail, and removes its files and objects. A finding never contains a secret.
 package doctor
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/audit/stream"
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/blob/s3"
 	"github.com/consign-dev/consign/internal/database"
@@ -100,8 +101,8 @@ type Options struct {
 	Mails    func(context.Context) (mail.Waiting, error) // what became of mails; nil: without database
 	MailFrom string                                      // bare address
 	Scanner  scan.Scanner
-	// Integrity returns what is known of the stored files; nil without database.
-	Integrity func(context.Context) (Integrity, error)
+	// Integrity asks the database about the stored files; nil without it.
+	Integrity func(context.Context) (blob.Integrity, error)
 	// Audit is the stream of the audit; nil without the setting.
 	Audit *stream.Stream
 	// Attesters asks the witnesses and the time stamp service of the log; nil without any, and without database.
@@ -112,13 +113,6 @@ type Options struct {
 	Resolver  Resolver
 	OpenFiles func() uint64
 	Secrets   []string // are removed from sentences
-}
-
-// Integrity is what the database says about the stored files and their backup.
-type Integrity struct {
-	Damaged  int64     // lost or damaged files, which nobody gets
-	Problems int64     // that the last complete check of all files found
-	BackedUp time.Time // of the last recorded backup; zero: none
 }
 
 // Place is where files are stored. The zero value is none.

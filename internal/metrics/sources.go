@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/consign-dev/consign/internal/audit/stream"
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/httpserver"
@@ -31,15 +32,12 @@ type Sources struct {
 
 	Memory       func() (used, limit int64) // probe.Memory
 	SlowSearches func() int64
-	Damaged      func(ctx context.Context) (int64, error) // files that are lost or damaged
-	Writable     func(ctx context.Context) error          // whether the database can be written
+	Integrity    func(ctx context.Context) (blob.Integrity, error) // of the stored files
+	Writable     func(ctx context.Context) error                   // whether the database can be written
 
 	StorageTrouble func() error     // why the storage did not work when it was last looked at
 	Outdated       func() bool      // whether a newer program has migrated the database
 	Certificate    func() time.Time // end of the certificate at the public URL; zero: not known
-	// Checked returns when the last check of all stored files ended, and what it found; BackedUp the time of the last recorded backup.
-	Checked  func(ctx context.Context) (ended time.Time, findings int64, err error)
-	BackedUp func(ctx context.Context) (time.Time, error)
 
 	Audit        func(ctx context.Context) (stream.State, error) // of the stream of the audit
 	Scans        func() Scans
@@ -213,22 +211,14 @@ func (c *collector) waiting(out samples) error {
 	for _, a := range attesters {
 		out.gauge(logWaiting, a.Waiting.Seconds(), a.Name)
 	}
-	damaged, err := c.Damaged(ctx)
+	files, err := c.Integrity(ctx)
 	if err != nil {
 		return err
 	}
-	out.gauge(damagedFiles, float64(damaged))
-	ended, findings, err := c.Checked(ctx)
-	if err != nil {
-		return err
-	}
-	out.gauge(storageChecked, seconds(ended))
-	out.gauge(storageFindings, float64(findings))
-	backup, err := c.BackedUp(ctx)
-	if err != nil {
-		return err
-	}
-	out.gauge(backedUp, seconds(backup))
+	out.gauge(damagedFiles, float64(files.Damaged))
+	out.gauge(storageChecked, seconds(files.Checked))
+	out.gauge(storageFindings, float64(files.Problems))
+	out.gauge(backedUp, seconds(files.BackedUp))
 	sent, err := c.Audit(ctx)
 	if err != nil {
 		return err

@@ -7,8 +7,6 @@ package campaign
 import (
 	"context"
 	"fmt"
-	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/testkit"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
@@ -33,26 +30,9 @@ const (
 // TestClusterLoadOneOrganization uploads small files as 16 people: first with the free organization under a limit, so that all of them
 // change its row of stored volume, then without a limit, from advances, then with an organization for each. Postgres flushes each commit,
 // as in production: a transaction keeps the row while it does. The ratios of the rates are what the common row costs, and what is left of
-// that.
-// It fails when a request fails, or the volume is not the sum of the files.
+// that. It fails when a request fails, or the volume is not the sum of the files.
 func TestClusterLoadOneOrganization(t *testing.T) {
-	dir, err := os.MkdirTemp("", "consign-campaign-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
-		t.Fatal(err)
-	}
-	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: dir, Fsync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cluster.Close() })
-	if err := database.Migrate(t.Context(), cluster.URL("consign"), slog.New(slog.DiscardHandler)); err != nil {
-		t.Fatal(err)
-	}
-	s := testkit.New(t, testkit.Through(cluster.URL("consign")))
+	s := testkit.New(t, testkit.Through(pgtest.OwnURL(t, localpg.Options{Fsync: true})))
 	var people []*testkit.Person
 	for i := range loadPeople {
 		people = append(people, s.SignUp(fmt.Sprintf("ann%d@example.com", i)))

@@ -67,8 +67,8 @@ func (s *Service) storage(ctx context.Context) operator.Storage {
 	}
 	broken := s.options.Storage() != nil
 	v := s.options.Volume.State()
-	o := operator.Storage{State: operator.OK, Free: v.Free, Size: v.Size, Floor: v.Floor}
-	o.Damaged, o.Problems, _ = s.options.Integrity(ctx) // an error shows as the state of the database
+	files, _ := s.options.Integrity(ctx) // an error shows as the state of the database
+	o := operator.Storage{State: operator.OK, Free: v.Free, Size: v.Size, Floor: v.Floor, Damaged: files.Damaged, Problems: files.Problems}
 	switch {
 	case v.Low(), broken:
 		o.State = operator.Failed

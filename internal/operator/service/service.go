@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/floor"
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/jobs"
@@ -43,6 +44,7 @@ type Options struct {
 	Keys           *token.KeyRing
 	Limiter        *ratelimit.Limiter
 	Writable       func(ctx context.Context) error                       // why the database cannot be written
+	Integrity      func(ctx context.Context) (blob.Integrity, error)     // of the stored files
 	Audit          func(ctx context.Context) (operator.Audit, error)     // the stream of the audit
 	Doctor         func(ctx context.Context) ([]operator.Finding, error) // runs the checks of consign doctor
 	Counters       func() operator.Counters
@@ -51,8 +53,6 @@ type Options struct {
 	Version        string
 	Log            *slog.Logger
 	Now            func() time.Time
-	// Integrity returns how many files are lost or damaged, and how many problems the last check of all files found.
-	Integrity func(ctx context.Context) (damaged, problems int64, err error)
 }
 
 // Service has the rules.

@@ -51,6 +51,40 @@ func EmptyURL(t testing.TB) string {
 	return create(t, false)
 }
 
+// Own starts a cluster that only this test uses, in a directory of its own instead of o.Dir. Its database has no schema.
+func Own(t testing.TB, o localpg.Options) *localpg.Cluster {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "consign-pgtest-own-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
+		t.Fatal(err)
+	}
+	o.Dir = filepath.Join(dir, "pg")
+	cluster, err := localpg.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cluster
+}
+
+// OwnURL is Own's migrated database.
+func OwnURL(t testing.TB, o localpg.Options) string {
+	t.Helper()
+	url := Own(t, o).URL("consign")
+	if err := database.Migrate(t.Context(), url, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	return url
+}
+
 // Connect returns a connection to the database at url, closed when the test is over.
 func Connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()

@@ -2,8 +2,6 @@ package pgtest
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -67,32 +65,9 @@ func TestEmptyURL(t *testing.T) {
 	}
 }
 
-// ownCluster starts a cluster that only this test uses.
-func ownCluster(t *testing.T) *localpg.Cluster {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pgtest")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	cluster, err := localpg.Start(t.Context(), localpg.Options{Dir: filepath.Join(dir, "pg")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := cluster.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return cluster
-}
-
 func TestSweepAndWatchdog(t *testing.T) {
 	t.Parallel()
-	cluster := ownCluster(t)
+	cluster := Own(t, localpg.Options{})
 	conn := Connect(t, cluster.URL("postgres"))
 	now := time.Unix(1_800_000_000, 0)
 	for _, sql := range []string{

@@ -70,21 +70,6 @@ func (s *Service) DamageOf(ctx context.Context, content id.Object) (transfer.Dam
 	return list[0], nil
 }
 
-// CountDamaged counts the contents that are lost or damaged.
-func (s *Service) CountDamaged(ctx context.Context) (int64, error) { return s.store.CountDamaged(ctx) }
-
-// LastCheck returns when the last complete check of all stored files ended, and how much it found; the zero time when there is none.
-func (s *Service) LastCheck(ctx context.Context) (ended time.Time, findings int64, err error) {
-	c, err := s.store.LastCheck(ctx)
-	if errors.Is(err, transfer.ErrNoCheck) {
-		return time.Time{}, 0, nil
-	}
-	if err != nil {
-		return time.Time{}, 0, err
-	}
-	return *c.FinishedAt, c.Findings, nil
-}
-
 // RecheckDamaged reads damaged contents again that were not read for an hour. Those that are in order are given out again.
 func (s *Service) RecheckDamaged(ctx context.Context) error {
 	list, err := s.store.DamagedSince(ctx, s.now().Add(-recheckEvery), recheckBatch)
