@@ -38,7 +38,7 @@ func (a *App) mountConsole(limiter *ratelimit.Limiter, others ...[]httpapi.Route
 		DB: a.DB, Store: operatorpostgres.New(a.DB), Jobs: a.Jobs, Mail: a.Mail, Receipts: a.Proofs, Shared: a.SharedLimits, Volume: a.volume,
 		Storage: a.storageTrouble, Integrity: a.integrity, Scanner: a.scannerState, Audit: a.auditState, Writable: a.writable,
 		Maintenance: a.Maintenance,
-		Version: a.options.Version, Now: a.now, Log: a.log,
+		Version:     a.options.Version, Now: a.now, Log: a.log,
 		Counters: a.counters, People: a.Identity.CountPersons, Transfers: a.Transfer.CountAlive,
 		Doctor: a.examine, SetMaintenance: a.SetMaintenance, Settings: a.settings(), Keys: a.Keys, Limiter: limiter,
 		Traffic: func() operator.Traffic {
