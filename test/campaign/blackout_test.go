@@ -80,28 +80,28 @@ func (b *blackout) cuts(cuts int, what string) {
 func TestBlackoutControls(t *testing.T) {
 	for _, c := range []struct {
 		name, file, with, without string
-		separate                  bool // files are on an ext4 without a journal
+		own                       int // answers at a cut that the disk may lose by itself
 		fault                     bool
 	}{
 		{"no fsync of files", "internal/blob/disk/fs.go", "type osFile struct{ *os.File }\n",
-			"type osFile struct{ *os.File }\n\nfunc (f osFile) Sync() error { return nil }\n", false, true},
+			"type osFile struct{ *os.File }\n\nfunc (f osFile) Sync() error { return nil }\n", 0, true},
 		{"no synchronous_commit", "internal/localpg/process.go", `"synchronous_commit=on"`, `"synchronous_commit=off", "wal_writer_delay=10s"`,
-			false, true},
-		{"no fsync of directories", "internal/blob/disk/fs.go", "err = d.Sync()", "err = nil", true, true},
-		{"nothing changed", "internal/blob/disk/fs.go", "err = d.Sync()", "err = d.Sync()", true, false},
+			0, true},
+		{"no fsync of directories", "internal/blob/disk/fs.go", "err = d.Sync()", "err = nil", lostWithoutJournal, true},
+		{"nothing changed", "internal/blob/disk/fs.go", "err = d.Sync()", "err = d.Sync()", lostWithoutJournal, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env := []string{"CONSIGN_STORAGE_ENCRYPTION=off"}
 			var files *volume
-			if c.separate { // with a journal each fsync of a file takes all earlier names along
+			if c.own > 0 { // with a journal each fsync of a file takes all earlier names along
 				files = newVolume(t, "-O", "^has_journal")
 				env = append(env, "CONSIGN_STORAGE_URL=file://"+files.dir+"/objects")
 			}
 			b := newBlackout(t, newVolume(t), mutant(t, c.file, c.with, c.without), env...)
-			if c.separate {
+			if c.own > 0 {
 				b.volumes = append(b.volumes, files)
 			}
-			found := b.search()
+			found := b.search(c.own)
 			switch {
 			case found != "" && c.fault:
 				figure(t, 1, "faults built in and found")
@@ -117,12 +117,25 @@ func TestBlackoutControls(t *testing.T) {
 
 const controlCuts = 20
 
-// search cuts the power until something is lost, and says what, or returns "".
-func (b *blackout) search() string {
+// lostWithoutJournal bounds what an ext4 without a journal loses at a cut although it was flushed. On Linux 6.18 a program that only
+// writes, renames and flushes found there 6 of 29,000 files without a name or with one wrong block, each at a cut of its own, and with a
+// journal none of 21,000. Linux calls its own fsync there a stopgap (commit 1308255bbf84). A server that does not flush directories loses
+// nearly every delivery since the last cut.
+const lostWithoutJournal = 2
+
+// search cuts the power until more is lost than the disk loses by itself, and says what, or returns "".
+func (b *blackout) search(own int) string {
 	for n := range controlCuts {
-		if lost := b.round(n); len(lost) > 0 {
+		lost := b.round(n)
+		if len(lost) > own {
 			return fmt.Sprintf("found at cut %d: %d of %d acknowledged answers are lost, for example %s", n+1, len(lost), b.made, lost[0])
 		}
+		if len(lost) > 0 {
+			b.t.Logf("cut %d, without a journal: %s", n+1, lost[0])
+		}
+	}
+	if own > 0 {
+		return ""
 	}
 	if out, err := b.fsck(); err != nil {
 		return fmt.Sprintf("found by consign fsck after %d cuts: %s", controlCuts, out)
@@ -270,6 +283,8 @@ func (b *blackout) check(old int) (lost []string) {
 		}
 		if err := f.check(); err != nil {
 			lost = append(lost, f.kind+" "+about+": "+err.Error())
+			delete(b.facts, about)
+			continue
 		}
 		f.old = true
 		b.facts[about] = f
