@@ -83,6 +83,10 @@ func (r *run) storage(ctx context.Context) []Finding {
 	if Worst(all) == Error {
 		return all
 	}
+	if probe.WithoutJournal(r.StorageDir) {
+		all = append(all, found("storage.no-journal", Warning, "Add one (tune2fs -O has_journal, unmounted), or use another file system.",
+			"The file system of %s is an ext4 without a journal: a power cut can take files from it that were stored.", r.StorageDir)...)
+	}
 	speed, wait, err := r.write(ctx)
 	if err != nil {
 		return append(all, found("storage.read-only", Error, "Give it to the user of the server, and mount it writable.",

@@ -100,6 +100,7 @@ func TestBlackoutControls(t *testing.T) {
 			b := newBlackout(t, newVolume(t), mutant(t, c.file, c.with, c.without), env...)
 			if c.own > 0 {
 				b.volumes = append(b.volumes, files)
+				b.doctorSays("storage.no-journal")
 			}
 			found := b.search(c.own)
 			switch {
@@ -298,6 +299,16 @@ func (b *blackout) fsck() ([]byte, error) {
 	fsck := exec.CommandContext(b.t.Context(), b.program, "fsck")
 	fsck.Env = b.env
 	return fsck.CombinedOutput()
+}
+
+// doctorSays fails unless consign doctor has a finding.
+func (b *blackout) doctorSays(finding string) {
+	b.t.Helper()
+	doctor := exec.CommandContext(b.t.Context(), b.program, "doctor", "--json")
+	doctor.Env = b.env
+	if out, err := doctor.Output(); !bytes.Contains(out, []byte(strconv.Quote(finding))) {
+		b.t.Errorf("consign doctor does not say %s: %v: %s", finding, err, out)
+	}
 }
 
 func random(r *rand.Rand, size int) []byte {
