@@ -136,6 +136,11 @@ func TestAuthString(t *testing.T) {
 	if !None.IsOptional() || NeedID.IsOptional() || !NeedID.Optional().IsOptional() || None.Accepts("") || None.Accepts(KindID) {
 		t.Error("IsOptional or Accepts is wrong")
 	}
+	for _, a := range []Auth{NeedAccess, NeedAccess.WithCookie(), NeedAccess.WithSessionCookie()} {
+		if a.TakesCookie() != (a == NeedAccess.WithCookie()) || a.TakesSessionCookie() != (a == NeedAccess.WithSessionCookie()) {
+			t.Errorf("%s takes a cookie: %v, the session cookie: %v", a, a.TakesCookie(), a.TakesSessionCookie())
+		}
+	}
 }
 
 func TestAcctCookie(t *testing.T) {

@@ -181,6 +181,37 @@ func TestRevokeKeyWithoutListener(t *testing.T) {
 	}
 }
 
+// TestRevocationBeatsAnOlderRead: keys that were read before a revocation was notified do not bring the key back. Only a lost key makes
+// earlier verifications void.
+func TestRevocationBeatsAnOlderRead(t *testing.T) {
+	t.Parallel()
+	r := newReplica(t, testURL(t), replicaOptions{}).ring
+	read, kid, generation := *r.keys.Load(), r.current(purposeSession).KID, r.generation.Load()
+	r.replace(read)
+	if got := r.generation.Load(); got != generation {
+		t.Errorf("the same keys raise the generation from %d to %d", generation, got)
+	}
+	r.notified(revokedPrefix + "a key that is not in the ring")
+	r.notified(revokedPrefix + kid)
+	if got := r.generation.Load(); got != generation+1 {
+		t.Errorf("a revocation raises the generation from %d to %d", generation, got)
+	}
+	r.replace(read)
+	if k := (*r.keys.Load())[kid]; k.RevokedAt == nil || k.private != nil {
+		t.Error("an older read brings a revoked key back")
+	}
+	if k := r.current(purposeSession); k != nil && k.KID == kid {
+		t.Error("the revoked key signs")
+	}
+	if got := r.generation.Load(); got != generation+1 {
+		t.Errorf("the older read raises the generation from %d to %d", generation+1, got)
+	}
+	r.replace(nil)
+	if got := r.generation.Load(); got != generation+2 {
+		t.Errorf("without any key the generation is %d, was %d", got, generation+1)
+	}
+}
+
 // TestUnknownKID: an unknown kid reloads the keys, at most once in 5 s.
 func TestUnknownKID(t *testing.T) {
 	t.Parallel()

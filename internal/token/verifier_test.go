@@ -391,6 +391,20 @@ func BenchmarkVerify(b *testing.B) {
 	})
 }
 
+func TestEncode62(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		number []byte
+		want   string
+	}{
+		{nil, "000"}, {[]byte{9}, "009"}, {[]byte{61}, "00z"}, {[]byte{62}, "010"}, {[]byte{0x03, 0xa2, 0xf7}, "zzz"},
+	} {
+		if got := encode62(c.number, 3); got != c.want {
+			t.Errorf("encode62(%x) = %q, want %q", c.number, got, c.want)
+		}
+	}
+}
+
 // TestAPITokenForm: an API token is refused for each wrong character, before any look-up.
 func TestAPITokenForm(t *testing.T) {
 	t.Parallel()
