@@ -1,6 +1,7 @@
 package token
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -189,13 +190,21 @@ func TestRevocationWithoutListener(t *testing.T) {
 	}
 }
 
-// TestNoRevocationSource: without listener and database no access token is accepted.
+// TestNoRevocationSource: without listener and database no access token is accepted, except by the routes that are served in an outage.
 func TestNoRevocationSource(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, testURL(t), replicaOptions{})
 	raw, reservation := r.issue(t, KindAccess, claimsOf(KindAccess)), r.issue(t, KindReservation, claimsOf(KindReservation))
 	r.accepts(t, raw)
+	outage, signedOut := context.WithValue(t.Context(), outageKey{}, true), claimsOf(KindAccess)
+	r.publish(t, Revocation{Ended: signedOut.Session.UUID})
+	if _, err := r.verifier.Verify(outage, r.issue(t, KindAccess, signedOut)); !errors.Is(err, ErrEnded) {
+		t.Errorf("such a route, while the database answers: %v, want %v", err, ErrEnded)
+	}
 	r.db.Close()
+	if _, err := r.verifier.Verify(outage, raw); err != nil {
+		t.Errorf("such a route in the outage: %v", err)
+	}
 	if _, err := r.verifier.Verify(t.Context(), raw); err == nil || errors.Is(err, ErrEnded) || errors.Is(err, ErrInvalid) {
 		t.Errorf("Verify = %v, want the database's error", err)
 	}

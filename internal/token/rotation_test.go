@@ -208,8 +208,9 @@ func TestRotate(t *testing.T) {
 	if err != nil || k.State(clk.Now()) != "pending" {
 		t.Fatalf("Rotate = %+v, %v", k, err)
 	}
-	if n := len(r.ring.JWKS().Keys); n != 3 {
-		t.Errorf("%d keys are published, want the first two and the new one", n)
+	published := r.ring.JWKS().Keys
+	if len(published) != 3 || published[2].KID != k.KID {
+		t.Errorf("%+v are published, want the first two and then the new one", published)
 	}
 	clk.Advance(time.Hour - time.Second)
 	if got := r.ring.current(purposeSession).KID; got != before {
@@ -218,5 +219,17 @@ func TestRotate(t *testing.T) {
 	clk.Advance(time.Second)
 	if got := r.ring.current(purposeSession).KID; got != k.KID {
 		t.Error("the new key does not sign after its lead")
+	}
+}
+
+// TestLater: replicas agree which of two keys signs, also when both begin at the same time.
+func TestLater(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	a, b, c := &Key{KID: "a", SignsFrom: now}, &Key{KID: "b", SignsFrom: now}, &Key{KID: "A", SignsFrom: now.Add(time.Second)}
+	for _, p := range []struct{ late, early *Key }{{b, a}, {c, a}, {c, b}} {
+		if !later(p.late, p.early) || later(p.early, p.late) || later(p.late, p.late) {
+			t.Errorf("key %s is not later than %s", p.late.KID, p.early.KID)
+		}
 	}
 }
