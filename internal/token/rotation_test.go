@@ -101,6 +101,32 @@ func TestRotation(t *testing.T) {
 	}
 }
 
+// TestLateRotation: when the job runs 20 minutes before the key ends, the key signs on until its successor has been public for an hour.
+func TestLateRotation(t *testing.T) {
+	t.Parallel()
+	clk := clock.New()
+	policy := KeyPolicy{Lead: time.Hour, Lifetime: 8 * time.Hour, LongestToken: 2 * time.Hour}
+	r := newReplica(t, testURL(t), replicaOptions{now: clk.Now, policy: policy}).ring
+	first := r.current(purposeSession)
+	clk.Advance(first.SignsUntil.Sub(clk.Now()) - 20*time.Minute)
+	if err := r.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	late := (*r.keys.Load())[first.KID]
+	want, longest := clk.Now().Add(policy.Lead), policy.LongestToken+clockSkew
+	if !late.SignsUntil.Equal(want) || late.PublishedUntil.Sub(late.SignsUntil) != longest {
+		t.Errorf("the key signs until %s and is published until %s, want %s and %s more", late.SignsUntil, late.PublishedUntil, want, longest)
+	}
+	clk.Advance(policy.Lead - time.Second)
+	if k := r.current(purposeSession); k == nil || k.KID != first.KID {
+		t.Errorf("%+v signs before the successor", k)
+	}
+	clk.Advance(time.Second)
+	if k := r.current(purposeSession); k == nil || k.KID == first.KID {
+		t.Errorf("%+v signs after the first key", k)
+	}
+}
+
 // TestRotationUnderLoad rotates keys that sign for 1.5 s on two replicas, each of which verifies the other's tokens.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
