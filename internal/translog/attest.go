@@ -5,6 +5,7 @@ package translog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -71,6 +72,9 @@ func (l *Log) attesting(ctx context.Context, published <-chan struct{}, what str
 			`SELECT EXISTS (SELECT FROM log.logs WHERE closed_at IS NULL AND leader = $1)`, l.me)
 		if err == nil && leads {
 			err = round(ctx)
+		}
+		if errors.Is(err, ErrPending) { // the log has no entry yet
+			err = nil
 		}
 		if err != nil && ctx.Err() == nil && time.Since(complained) > complainPer {
 			l.log.Warn("checkpoints of the transparency log are not "+what, "error", err)

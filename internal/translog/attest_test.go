@@ -3,12 +3,14 @@ package translog_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/consign-dev/consign/internal/proof"
 	"github.com/consign-dev/consign/internal/testkit/attester"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/translog"
 )
@@ -181,5 +183,49 @@ func TestAttestationsWhileTheLogRuns(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAbsentWitnessIsReported: a running log says once in a minute that a witness does not answer, and nothing when it stops.
+func TestAbsentWitnessIsReported(t *testing.T) {
+	t.Parallel()
+	world := newWorld(t)
+	var said output.Buffer
+	var l *translog.Log
+	w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
+	l = world.replica(func(o *translog.Options) {
+		o.Witnesses, o.Log = []*translog.Witness{parse(t, w)}, slog.New(slog.NewTextHandler(&said, nil))
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- l.Run(ctx) }()
+	cosigned := func() {
+		entry := world.add(1)[0]
+		l.Wake()
+		poll.Until(t, "an entry is cosigned", func() bool {
+			p, err := l.Prove(t.Context(), entry)
+			return err == nil && strings.Contains(string(p.Checkpoint), "witness.example/one")
+		})
+	}
+	const complaint = "checkpoints of the transparency log are not cosigned"
+	cosigned()
+	if strings.Contains(said.String(), complaint) {
+		t.Errorf("a witness that cosigns is reported: %s", said.String())
+	}
+	for range 2 {
+		refused := w.Refused.Load()
+		w.Down.Store(true)
+		world.add(1)
+		l.Wake()
+		poll.Until(t, "the witness is asked", func() bool { return w.Refused.Load() > refused })
+		w.Down.Store(false)
+		cosigned()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(said.String(), complaint); n != 1 {
+		t.Errorf("the witness that was away twice is reported %d times: %s", n, said.String())
 	}
 }

@@ -25,10 +25,11 @@ import (
 
 // Witness is the witness's side of C2SP tlog-witness, for one log.
 type Witness struct {
-	Down atomic.Bool // answers 503
-	name string
-	log  func() *translog.Log
-	url  string
+	Down    atomic.Bool  // answers 503
+	Refused atomic.Int64 // requests while it was down
+	name    string
+	log     func() *translog.Log
+	url     string
 
 	private ed25519.PrivateKey
 	mu      sync.Mutex
@@ -44,9 +45,14 @@ func NewWitness(t testing.TB, name string, log func() *translog.Log) *Witness {
 	}
 	w := &Witness{name: name, private: private, log: log, seen: map[string]tlog.Tree{}}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/w/add-checkpoint" || w.Down.Load() {
+		if w.Down.Load() {
+			w.Refused.Add(1)
 			http.Error(rw, "down", http.StatusServiceUnavailable)
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Method != http.MethodPost || r.URL.Path != "/w/add-checkpoint" {
+			http.Error(rw, "not a checkpoint", http.StatusBadRequest)
 			return
 		}
 		status, answer := w.add(r.Context(), string(body))
