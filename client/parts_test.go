@@ -4,6 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/consign-dev/consign/client"
@@ -71,6 +75,38 @@ func TestUploadInPartsContinues(t *testing.T) {
 		}
 		if _, err := second.Confirm(t.Context()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// lateRequests answers PUTs as if a request of a killed program had arrived after them.
+type lateRequests struct{ left atomic.Int32 }
+
+func (l *lateRequests) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPut || l.left.Add(-1) < 0 {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	r.Body.Close()
+	return &http.Response{StatusCode: http.StatusConflict, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(`{"error": {"code": 409012, "message": "a newer request writes this object"}}`))}, nil
+}
+
+// TestUploadOvertakenOnce: a request that arrived late ends an upload only when it happens again, in one stream and in parts.
+func TestUploadOvertakenOnce(t *testing.T) {
+	t.Parallel()
+	s, _, _ := behindCutter(t)
+	for _, o := range []client.UploadOptions{{AtOnce: 1}, {AtOnce: 2, Part: mib}} {
+		late := &lateRequests{}
+		c := connect(t, s.Config.PublicURL.String(), client.WithHTTPClient(&http.Client{Transport: late}))
+		u := reserve(t, c, file("a", random(2*mib, 10)))
+		late.left.Store(1)
+		if err := u.Upload(t.Context(), o); err != nil {
+			t.Errorf("%d at once, one late request: %v", o.AtOnce, err)
+		}
+		u = reserve(t, c, file("a", random(2*mib, 11)))
+		late.left.Store(4)
+		if err := u.Upload(t.Context(), o); !errors.Is(err, client.ErrOvertaken) {
+			t.Errorf("%d at once, another program: %v", o.AtOnce, err)
 		}
 	}
 }

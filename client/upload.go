@@ -143,6 +143,7 @@ type parts struct {
 // send sends the rest of the file, however often it is interrupted.
 func (p *parts) send(ctx context.Context) error {
 	var pauses backoff
+	overtaken := false
 	held, err := p.held(ctx)
 	for {
 		if err == nil && held >= p.size {
@@ -159,6 +160,9 @@ func (p *parts) send(ctx context.Context) error {
 			continue
 		}
 		least, again, known := p.interrupted(err)
+		if errors.Is(err, ErrOvertaken) && !overtaken { // as in partQueue.send
+			overtaken, again = true, true
+		}
 		if !again {
 			return err
 		}
