@@ -1,3 +1,5 @@
+// Tests of uploads in parts, and of requests that arrive late.
+
 package client_test
 
 import (
