@@ -170,12 +170,9 @@ func (q *partQueue) send(ctx context.Context, number int) error {
 			held = now
 		}
 		least, known := time.Duration(0), int64(-1)
-		switch {
-		case errors.Is(err, ErrOvertaken) && !overtaken:
-			overtaken = true // by a request of a killed program, perhaps, that arrived late; another program does it again
-		case err != nil:
-			var repeat bool
-			if least, repeat, known = q.p.interrupted(err); !repeat {
+		if err != nil {
+			var again bool
+			if least, again, known = q.p.interrupted(err, &overtaken); !again {
 				return err
 			}
 		}

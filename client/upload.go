@@ -159,10 +159,7 @@ func (p *parts) send(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		least, again, known := p.interrupted(err)
-		if errors.Is(err, ErrOvertaken) && !overtaken { // as in partQueue.send
-			overtaken, again = true, true
-		}
+		least, again, known := p.interrupted(err, &overtaken)
 		if !again {
 			return err
 		}
@@ -195,12 +192,17 @@ const (
 	codeBadRange   = 416001
 )
 
-// interrupted says whether an upload goes on after err, and at which byte, -1 for unknown.
-func (p *parts) interrupted(err error) (least time.Duration, again bool, held int64) {
+// interrupted says whether an upload goes on after err, and at which byte, -1 for unknown. The first ErrOvertaken may come from a late
+// request of a killed program; a second one, after overtaken is set, comes from another program.
+func (p *parts) interrupted(err error, overtaken *bool) (least time.Duration, again bool, held int64) {
+	if errors.Is(err, ErrOvertaken) {
+		again, *overtaken = !*overtaken, true
+		return 0, again, -1
+	}
 	var e *Error
 	if !errors.As(err, &e) {
 		least, again = passing(err)
-		ended := errors.Is(err, ErrChanged) || errors.Is(err, ErrOvertaken) || errors.As(err, new(*os.PathError))
+		ended := errors.Is(err, ErrChanged) || errors.As(err, new(*os.PathError))
 		return least, again && !ended, -1
 	}
 	switch e.Code {

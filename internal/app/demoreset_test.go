@@ -20,6 +20,7 @@ import (
 	"github.com/consign-dev/consign/internal/config"
 	"github.com/consign-dev/consign/internal/localpg"
 	"github.com/consign-dev/consign/internal/testkit/output"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 )
 
@@ -38,14 +39,6 @@ type publicDemo struct {
 
 func newPublicDemo(t *testing.T) *publicDemo {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "consign-demo-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
-		t.Fatal(err)
-	}
 	d := &publicDemo{t: t}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -53,7 +46,8 @@ func newPublicDemo(t *testing.T) *publicDemo {
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	d.url = "http://localhost:" + port
-	d.config, err = config.Load([]string{"CONSIGN_DATA_DIR=" + dir, "CONSIGN_PUBLIC_URL=" + d.url, "CONSIGN_ADMIN_LISTEN=127.0.0.1:0",
+	d.config, err = config.Load([]string{"CONSIGN_DATA_DIR=" + pgtest.Dir(t), "CONSIGN_PUBLIC_URL=" + d.url,
+		"CONSIGN_ADMIN_LISTEN=127.0.0.1:0",
 		"CONSIGN_BCRYPT_COST=4", "CONSIGN_RATE_LIMIT=off", "CONSIGN_SHUTDOWN_DELAY=0"})
 	if err != nil {
 		t.Fatal(err)

@@ -73,10 +73,8 @@ func (l *Log) attesting(ctx context.Context, published <-chan struct{}, what str
 		if err == nil && leads {
 			err = round(ctx)
 		}
-		if errors.Is(err, ErrPending) { // the log has no entry yet
-			err = nil
-		}
-		if err != nil && ctx.Err() == nil && time.Since(complained) > complainPer {
+		// ErrPending: the log has no entry yet.
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrPending) && time.Since(complained) > complainPer {
 			l.log.Warn("checkpoints of the transparency log are not "+what, "error", err)
 			complained = time.Now()
 		}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
 )
 
 // volume is a disk that loses power: an ext4 file system in an image, which lies on an XFS file system with reflinks, both on loop
@@ -56,14 +58,7 @@ func newMountpoints(t *testing.T) (v *volume, base string) {
 			t.Fatalf("%s is missing: install %s", program, packet)
 		}
 	}
-	base, err := os.MkdirTemp("", "consign-blackout-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(base, 0o755); err != nil { // user postgres must be able to enter it
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	base = pgtest.Dir(t)
 	v = &volume{t: t, outer: filepath.Join(base, "outer"), dir: filepath.Join(base, "disk")}
 	v.image = filepath.Join(v.outer, "image")
 	v.run("mkdir", v.outer, v.dir)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/testkit"
+	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/wire"
 )
 
@@ -40,13 +41,7 @@ type server struct {
 // newServer returns a server that is not started yet; env holds additional settings.
 func newServer(t *testing.T, env ...string) *server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "consign-campaign-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
-		t.Fatal(err)
-	}
+	dir := pgtest.Dir(t)
 	log, err := os.Create(filepath.Join(dir, "server.log"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +63,6 @@ func newServer(t *testing.T, env ...string) *server {
 				t.Logf("the end of the server's log:\n%s", raw[max(0, len(raw)-8000):])
 			}
 		}
-		_ = os.RemoveAll(dir)
 	})
 	return s
 }

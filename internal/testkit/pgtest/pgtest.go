@@ -51,18 +51,24 @@ func EmptyURL(t testing.TB) string {
 	return create(t, false)
 }
 
-// Own starts a cluster that only this test uses, in a directory of its own instead of o.Dir. Its database has no schema.
-func Own(t testing.TB, o localpg.Options) *localpg.Cluster {
+// Dir returns a directory for a cluster. As root the user postgres must be able to enter it, and cannot enter t.TempDir.
+func Dir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "consign-pgtest-own-")
+	dir, err := os.MkdirTemp("", "consign-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { // as root, user postgres must be able to enter it
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o.Dir = filepath.Join(dir, "pg")
+	return dir
+}
+
+// Own starts a cluster that only this test uses, in a directory of its own instead of o.Dir. Its database has no schema.
+func Own(t testing.TB, o localpg.Options) *localpg.Cluster {
+	t.Helper()
+	o.Dir = filepath.Join(Dir(t), "pg")
 	cluster, err := localpg.Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
