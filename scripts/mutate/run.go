@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// test is a test function in a test program.
+type test struct {
+	program, dir, name string
+	took               time.Duration
+}
+
+// result is what became of a mutant.
+type result string
+
+const (
+	killed result = "KILLED"
+	late   result = "TIMED OUT"
+	lived  result = "LIVED"
+	missed result = "NOT REACHED"
+)
+
+// quick is how many tests try a mutant before all of its others do: the fastest.
+const quick = 6
+
+// build builds the test program of a package and lists its tests.
+func build(path, overlay, out string) ([]test, error) {
+	program := filepath.Join(out, strings.ReplaceAll(strings.Trim(path, "./"), "/", "_")+".test")
+	if _, err := command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", program, path); err != nil {
+		return nil, fmt.Errorf("build the tests of %s: %w", path, err)
+	}
+	dir, err := command("go", "list", "-f", "{{.Dir}}", path)
+	if err != nil {
+		return nil, err
+	}
+	names, err := command(program, "-test.list", "^Test")
+	if err != nil {
+		return nil, err
+	}
+	var tests []test
+	for _, name := range strings.Fields(string(names)) {
+		tests = append(tests, test{program: program, dir: strings.TrimSpace(string(dir)), name: name})
+	}
+	return tests, nil
+}
+
+// reach runs each test once without a mutant and returns the tests that reach each mutant, the fastest first.
+func reach(tests []test, mutants int, out string) ([][]test, error) {
+	reached := make([][]test, mutants+1)
+	var failed error
+	each(len(tests), func(n int) func() {
+		t, numbers := tests[n], filepath.Join(out, strconv.Itoa(n)+".reached")
+		begin := time.Now()
+		result, said := run([]test{t}, 3*time.Minute, "MUTANTS_REACHED="+numbers)
+		t.took = time.Since(begin)
+		return func() {
+			if result != lived {
+				failed = fmt.Errorf("%s fails without a mutant: %s", t.name, said)
+			}
+			raw, _ := os.ReadFile(numbers) // there is none if the test reaches no mutant
+			for _, line := range strings.Fields(string(raw)) {
+				if number, err := strconv.Atoi(line); err == nil {
+					reached[number] = append(reached[number], t)
+				}
+			}
+		}
+	})
+	for _, tests := range reached {
+		slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+	}
+	return reached, failed
+}
+
+// try runs the tests that reach a mutant until one fails.
+func try(number int, tests []test) result {
+	if len(tests) == 0 {
+		return missed
+	}
+	first := min(quick, len(tests))
+	for _, group := range append(programs(tests[:first]), programs(tests[first:])...) {
+		limit := 20 * time.Second
+		for _, t := range group {
+			limit += 3 * t.took
+		}
+		if result, _ := run(group, limit, "MUTANT="+strconv.Itoa(number)); result != lived {
+			return result
+		}
+	}
+	return lived
+}
+
+// programs groups tests by their program.
+func programs(tests []test) (groups [][]test) {
+	for _, t := range tests {
+		i := slices.IndexFunc(groups, func(g []test) bool { return g[0].program == t.program })
+		if i < 0 {
+			i, groups = len(groups), append(groups, nil)
+		}
+		groups[i] = append(groups[i], t)
+	}
+	return groups
+}
+
+// run runs tests of one program, and returns the last lines of what it said.
+func run(tests []test, limit time.Duration, env string) (result, string) {
+	names := make([]string, len(tests))
+	for i, t := range tests {
+		names[i] = t.name
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, tests[0].program, "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
+	var said bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = tests[0].dir, &said, &said, time.Second
+	cmd.Env = append(os.Environ(), env)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what a test has started ends with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return late, ""
+	case err != nil:
+		return killed, said.String()[max(0, said.Len()-2000):]
+	}
+	return lived, ""
+}
+
+// each calls do for 0 to n-1, on all processors, and what it returns one after the other.
+func each(n int, do func(int) func()) {
+	numbers := make(chan int)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for range runtime.NumCPU() {
+		all.Go(func() {
+			for number := range numbers {
+				then := do(number)
+				mu.Lock()
+				then()
+				mu.Unlock()
+			}
+		})
+	}
+	for number := range n {
+		numbers <- number
+	}
+	close(numbers)
+	all.Wait()
+}
