@@ -51,8 +51,7 @@ type root struct {
 }
 
 // New returns a Sealer. secret seals and opens. previous, which may be empty, only opens and checks.
-// Errors: when a key is
-// shorter than MinSecret.
+// Errors: when a key is shorter than MinSecret.
 func New(secret, previous []byte) (*Sealer, error) {
 	secrets := [][]byte{secret}
 	if len(previous) > 0 {

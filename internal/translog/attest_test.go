@@ -128,8 +128,8 @@ func TestWitnessStopsAFork(t *testing.T) {
 				t.Fatal(err)
 			}
 			world.restore()
-			world.marks = newWorld(t).marks
-			l = world.replica(watched)
+			world.marks = world.store()
+			l = world.successor(watched)
 			world.add(more)
 			world.sequence(l)
 			if err := l.Cosign(t.Context()); !errors.Is(err, translog.ErrContradicted) {

@@ -37,11 +37,19 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(db.Close)
-	marks, err := disk.New(t.TempDir(), disk.OS())
+	w := &world{t: t, db: db}
+	w.marks = w.store()
+	return w
+}
+
+// store returns an empty storage.
+func (w *world) store() blob.Store {
+	w.t.Helper()
+	s, err := disk.New(w.t.TempDir(), disk.OS())
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	return &world{t: t, db: db, marks: marks}
+	return s
 }
 
 // replica returns another server's log on the same database and storage.
@@ -56,6 +64,13 @@ func (w *world) replica(change ...func(*translog.Options)) *translog.Log {
 		c(&o)
 	}
 	return translog.New(o)
+}
+
+// successor returns the log of a server that takes the lead at once.
+func (w *world) successor(change ...func(*translog.Options)) *translog.Log {
+	w.t.Helper()
+	w.exec("UPDATE log.logs SET leader = NULL")
+	return w.replica(change...)
 }
 
 func (w *world) exec(sql string) {
@@ -175,8 +190,5 @@ func (w *world) copyTables(from, to string) {
 		if to == "log" {
 			w.exec("INSERT INTO log." + table + " OVERRIDING SYSTEM VALUE TABLE saved." + table)
 		}
-	}
-	if to == "log" {
-		w.exec("UPDATE log.logs SET leader = NULL")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/database"
 	"github.com/consign-dev/consign/internal/proof"
+	"github.com/consign-dev/consign/internal/seal"
 	"github.com/consign-dev/consign/internal/translog"
 )
 
@@ -178,7 +180,7 @@ func TestRestoredDatabaseDoesNotSign(t *testing.T) {
 	w.sequence(l)
 	w.restore()
 
-	restored := w.replica()
+	restored := w.successor()
 	lost := w.add(1)[0]
 	if _, err := restored.Sequence(t.Context()); !errors.Is(err, translog.ErrFork) {
 		t.Fatalf("a restored log: %v", err)
@@ -208,6 +210,69 @@ func TestRestoredDatabaseDoesNotSign(t *testing.T) {
 	}
 }
 
+// TestForkOfTheSameSize: a database whose log is as long as its mark, but has other entries, does not sign.
+func TestForkOfTheSameSize(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(3)
+	w.sequence(w.successor())
+	w.backUp()
+	w.add(2)
+	w.sequence(w.successor())
+	w.restore()
+	signed := w.marks
+	w.marks = w.store()
+	w.add(2)
+	w.sequence(w.successor())
+	w.marks = signed
+	if _, err := w.successor().Sequence(t.Context()); !errors.Is(err, translog.ErrFork) {
+		t.Errorf("another log of the same size: %v", err)
+	}
+}
+
+// TestLostMark: a log whose mark was lost has one again before it grows, and then detects a restored database.
+func TestLostMark(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(3)
+	w.sequence(w.successor())
+	w.backUp()
+	w.add(2)
+	w.sequence(w.successor())
+	w.marks = w.store()
+	w.sequence(w.successor())
+	w.restore()
+	if _, err := w.successor().Sequence(t.Context()); !errors.Is(err, translog.ErrFork) {
+		t.Errorf("a restored log: %v", err)
+	}
+}
+
+// TestCheck: what differs from the signed tree is found, wherever it is.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[string]string{
+		"UPDATE log.entries SET entry = sha256(entry) WHERE index = 0":                   "entry 0 is not the one in the tree",
+		"UPDATE log.entries SET entry = sha256(entry) WHERE index = 299":                 "entry 299 is not the one in the tree",
+		"DELETE FROM log.entries WHERE index = 257":                                      "of the entries 256 to 299 only 43 are there",
+		"UPDATE log.tiles SET hashes = sha256('') || substr(hashes, 33) WHERE level = 0": "tile",
+		"UPDATE log.tiles SET hashes = substr(hashes, 33) WHERE level = 0 AND n = 1":     "tile 0/1 is missing",
+		"UPDATE log.checkpoints SET note = replace(note, E'\\n300\\n', E'\\n301\\n')":    "signature",
+		"UPDATE log.keys SET public_key = sha256(public_key)":                            "no key that you trust",
+	} {
+		w := newWorld(t)
+		l := w.replica()
+		w.add(300)
+		w.sequence(l)
+		if tree, err := l.Check(t.Context()); err != nil || tree.N != 300 {
+			t.Fatalf("an intact log: %d entries, %v", tree.N, err)
+		}
+		w.exec(change)
+		if _, err := l.Check(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", change, err, want)
+		}
+	}
+}
+
 // TestUnpublishedTreeIsPublished: a leader that stopped between the steps of a batch leaves nothing behind.
 func TestUnpublishedTreeIsPublished(t *testing.T) {
 	t.Parallel()
@@ -216,8 +281,8 @@ func TestUnpublishedTreeIsPublished(t *testing.T) {
 	w.add(3)
 	w.sequence(l)
 	want := w.checkpoint(l)
-	w.exec(`WITH c AS (DELETE FROM log.checkpoints WHERE size = 3) UPDATE log.logs SET published = 0, leader = NULL`)
-	next := w.replica()
+	w.exec(`WITH c AS (DELETE FROM log.checkpoints WHERE size = 3) UPDATE log.logs SET published = 0`)
+	next := w.successor()
 	w.sequence(next)
 	if v := w.checkpoint(next); v.Tree != want.Tree {
 		t.Errorf("it published %+v instead of %+v", v.Tree, want.Tree)
@@ -257,7 +322,27 @@ func TestRotation(t *testing.T) {
 	if v := w.checkpoint(l); len(v.SignedBy) != 1 {
 		t.Fatalf("after a revocation signed by %v", v.SignedBy)
 	}
-	if n, err := l.Reseal(t.Context()); err != nil || n != 1 {
+}
+
+// TestReseal: the log signs under a new secret key without the old one, once its keys are resealed.
+func TestReseal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.add(1)
+	w.sequence(w.successor())
+	sealed := func(secret, previous string) *translog.Log {
+		sealer, err := seal.New([]byte(strings.Repeat(secret, 32)), []byte(strings.Repeat(previous, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.successor(func(o *translog.Options) { o.Sealer = sealer })
+	}
+	if n, err := sealed("n", "").Reseal(t.Context()); err == nil {
+		t.Errorf("without the old key resealed %d", n)
+	}
+	if n, err := sealed("n", "k").Reseal(t.Context()); err != nil || n != 1 {
 		t.Errorf("resealed %d: %v", n, err)
 	}
+	w.add(1)
+	w.sequence(sealed("n", ""))
 }
