@@ -151,6 +151,32 @@ func TestWitnessStopsAFork(t *testing.T) {
 	}
 }
 
+// TestWitnessIsAhead: a witness that has seen a newer checkpoint of another leader contradicts nothing, unless the log is not that long.
+func TestWitnessIsAhead(t *testing.T) {
+	t.Parallel()
+	world := newWorld(t)
+	l := world.replica()
+	w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
+	watched := func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, w)} }
+	l = world.replica(watched)
+	for range 2 {
+		world.add(3)
+		world.sequence(l)
+		if err := l.Cosign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	world.exec("DELETE FROM log.checkpoints WHERE size = 6") // as if it were read before the other leader published
+	world.exec("UPDATE log.checkpoints SET cosignatures = NULL")
+	if err := world.replica(watched).Cosign(t.Context()); err != nil {
+		t.Errorf("the log has grown: %v", err)
+	}
+	world.exec("UPDATE log.logs SET size = 5, published = 5")
+	if err := world.replica(watched).Cosign(t.Context()); !errors.Is(err, translog.ErrContradicted) {
+		t.Errorf("the log has not grown: %v", err)
+	}
+}
+
 // TestParseWitness: wrong settings are refused.
 func TestParseWitness(t *testing.T) {
 	t.Parallel()
