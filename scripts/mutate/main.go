@@ -54,10 +54,7 @@ func mutate(w io.Writer, path string, testPackages []string) (float64, error) {
 		}
 		all = append(all, tests...)
 	}
-	reached, err := reach(all, len(mutants), out)
-	if err != nil {
-		return 0, err
-	}
+	reached := reach(w, all, len(mutants), out)
 	count := map[result]int{}
 	each(len(mutants), func(n int) func() {
 		result := try(n+1, reached[n+1])

@@ -122,7 +122,8 @@ func (b *blackout) restart(sig syscall.Signal) {
 	b.start()
 }
 
-// work lets three strangers deliver small files for a while, and keeps what they hold for their receipts.
+// work lets three strangers deliver small files for a while, and keeps what they hold for the receipts of at most so many. While it keeps
+// any they pause: a checkpoint a second needs few entries, and a split view must outgrow all of them.
 func (b *blackout) work(w *witnesses, d time.Duration, most int) {
 	var all sync.WaitGroup
 	end := time.Now().Add(d)
@@ -142,6 +143,9 @@ func (b *blackout) work(w *witnesses, d time.Duration, most int) {
 					w.delivered = append(w.delivered, j)
 				}
 				w.mu.Unlock()
+				if most > 0 {
+					time.Sleep(200 * time.Millisecond)
+				}
 			}
 		})
 	}

@@ -22,3 +22,5 @@ func TestMix(t *testing.T) {
 		t.Fatal(n)
 	}
 }
+
+func TestNeverPasses(t *testing.T) { t.Fatal(Never(nil)) }
