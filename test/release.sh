@@ -89,7 +89,7 @@ make_release() { PLATFORMS=darwin/arm64 RELEASE_KEY="$work/$1.key" make release 
 if RELEASE_KEY="$PWD/secret.key" make release-key >/dev/null 2>&1 || [ -e secret.key ]; then fail "a secret key is made in the repository"; fi
 RELEASE_KEY="$work/own.key" make release-key >"$work/c.log" 2>&1 || fail "make release-key: $(tail -n 5 "$work/c.log")"
 go test -count=1 -run '^TestReleaseKeyIsPublished$' ./internal/app >/dev/null || fail "documents do not have the release key"
-dated 9.9.8
+dated 1.99.8
 find changes -type f ! -name README.md -delete # make changelog does this
 commit "Publish a key"
 if make_release other; then fail "a key that is not the published one signs"; fi
@@ -101,9 +101,9 @@ cp -R dist/log scripts/release/log
 commit "Keep the log"
 if make_release own; then fail "a version is released twice"; fi
 grep -q 'a version is released once' "$work/c.log" || fail "the second release ended by $(tail -n 5 "$work/c.log")"
-dated 9.9.9
-commit "Release 9.9.9"
+dated 1.99.9
+commit "Release 1.99.9"
 make_release own || fail "the next release: $(tail -n 5 "$work/c.log")"
 [ "$(sed -n 2p dist/log/checkpoint)" = 4 ] || fail "the log has not four entries after two releases"
-"$client" verify --key dist/release.logkey --release dist/consign-9.9.9-darwin-arm64 || fail "a file of the next release is refused"
+"$client" verify --key dist/release.logkey --release dist/consign-1.99.9-darwin-arm64 || fail "a file of the next release is refused"
 echo "ok: a published key, and a log that grows from release to release"
