@@ -1,0 +1,63 @@
+package content
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLeaseAwaitsFormerHolder: a holder waits for the one before: of this process until it has released, of another one until its lease in
+// the row has ended.
+func TestLeaseAwaitsFormerHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		take := func(epoch int64, former time.Duration) *lease {
+			t.Helper()
+			_, h, ok := l.take(t.Context(), "segment", epoch, time.Now().Add(former), errLost)
+			if !ok {
+				t.Fatalf("epoch %d is refused", epoch)
+			}
+			return h
+		}
+		waits := func(h *lease, want time.Duration) {
+			t.Helper()
+			begin := time.Now()
+			if err := h.await(t.Context()); err != nil || time.Since(begin) != want {
+				t.Errorf("epoch %d waited %s, want %s; %v", h.epoch, time.Since(begin), want, err)
+			}
+		}
+		first := take(1, -time.Second)
+		waits(first, 0)
+		second := take(2, leaseTime/2) // the row still has the lease of the first
+		time.AfterFunc(time.Second, first.release)
+		waits(second, time.Second)
+		fourth := take(4, leaseTime/2) // another process had the third
+		second.release()
+		waits(fourth, leaseTime/2)
+		if _, _, ok := l.take(t.Context(), "segment", 3, time.Now(), errLost); ok {
+			t.Error("the third is not refused after the fourth")
+		}
+		fourth.release()
+		sixth := take(6, time.Hour) // with a clock that is ahead
+		waits(sixth, leaseTime)
+		if sixth.release(); l.held("segment") {
+			t.Error("a released segment is held")
+		}
+	})
+}
+
+// TestLeaseOfStoppedHolder: a holder that was stopped while it waits learns why.
+func TestLeaseOfStoppedHolder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l leases
+		ctx, h, _ := l.take(t.Context(), "segment", 2, time.Now().Add(leaseTime), errLost)
+		stopped := errors.New("stopped")
+		time.AfterFunc(time.Second, func() { l.end("segment", stopped) })
+		begin := time.Now()
+		if err := h.await(ctx); !errors.Is(err, stopped) || time.Since(begin) != time.Second {
+			t.Errorf("after %s: %v", time.Since(begin), err)
+		}
+		h.release()
+	})
+}
