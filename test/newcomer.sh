@@ -31,6 +31,7 @@ cp test/newcomer/walk.sh "$tree/walk.sh"
 # The repository belongs to root; newcomers clone from a forge.
 printf '[safe]\n\tdirectory = *\n[init]\n\tdefaultBranch = main\n' >"$tree/etc/gitconfig"
 cp /etc/resolv.conf "$tree/etc/resolv.conf"
+printf '127.0.0.1\tlocalhost\n' >"$tree/etc/hosts" # the installer of Debian writes it, debootstrap does not
 cp /etc/ssl/certs/ca-certificates.crt "$tree/etc/ssl/certs/" # the network may have a certificate authority of its own
 
 TREE=$tree GOROOT=$(go env GOROOT) GOPROXY=$(go env GOPROXY) TEST=${TEST:-yes} unshare --mount --pid --fork --kill-child bash -euc '
