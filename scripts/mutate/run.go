@@ -93,9 +93,10 @@ func try(number int, tests []test) result {
 	}
 	first := min(quick, len(tests))
 	for _, group := range append(programs(tests[:first]), programs(tests[first:])...) {
-		limit := 20 * time.Second
+		longest := slices.MaxFunc(group, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+		limit := 30*time.Second + 3*longest.took
 		for _, t := range group {
-			limit += 3 * t.took
+			limit += t.took / 2 // many run in parallel
 		}
 		if result, _ := run(group, limit, "MUTANT="+strconv.Itoa(number)); result != lived {
 			return result
