@@ -1,3 +1,5 @@
+// The mutants of a package: all of them in one program, and a number turns one on.
+
 package main
 
 import (

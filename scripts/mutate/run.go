@@ -1,3 +1,5 @@
+// The tests of the mutants: which reach one, and whether they notice it.
+
 package main
 
 import (
