@@ -116,29 +116,41 @@ func TestFsck(t *testing.T) {
 	}
 }
 
-// TestFsckFinishes: fsck finishes an object whose server stopped between the row and the store's Finish, as a download does.
-func TestFsckFinishes(t *testing.T) {
+// TestUnfinished: fsck and a download finish an object whose server stopped between the row and the store's Finish.
+func TestUnfinished(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.mailbox()
 	data := random(5000)
-	o := w.stored(data)
-	if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(o))); err != nil {
-		t.Fatal(err)
+	unfinished := func() id.Object {
+		o := w.stored(data)
+		if err := w.blobs.Delete(t.Context(), blob.SegmentKey(id.Segment(o))); err != nil {
+			t.Fatal(err)
+		}
+		w.put(o, data, false)
+		return o
 	}
-	w.put(o, data, false)
+	wantRead := func(what string, open func() (io.ReadCloser, error)) {
+		reader, err := open()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		defer reader.Close()
+		if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d bytes, %v", what, len(got), err)
+		}
+	}
+	o := unfinished()
+	wantRead("a download", func() (io.ReadCloser, error) {
+		sum := sha256.Sum256(data)
+		return w.content.Open(t.Context(), transfer.Object{UID: o, Content: o, IntendedSize: 5000, SHA256: sum[:]}, transfer.Gate{})
+	})
+	o = unfinished()
 	w.exec(`UPDATE transfer.segments SET lease_until = NULL`)
 	if found, _ := w.fsck(); len(found) != 0 {
 		t.Errorf("%v", found)
 	}
-	reader, err := w.blobs.Open(t.Context(), blob.SegmentKey(id.Segment(o)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer reader.Close()
-	if got, err := io.ReadAll(reader); err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
+	wantRead("after fsck", func() (io.ReadCloser, error) { return w.blobs.Open(t.Context(), blob.SegmentKey(id.Segment(o))) })
 }
 
 // TestSweepStaysOffAfterARestore restores an older database beside the present store, and an older store.
