@@ -108,3 +108,56 @@ func TestAttackSlowUploads(t *testing.T) {
 		}
 	})
 }
+
+// TestSlotsAreGivenBack: what has ended counts for nobody, and nothing of it stays in memory.
+func TestSlotsAreGivenBack(t *testing.T) {
+	t.Parallel()
+	var s slots
+	file := Target{Reservation: id.New[id.Reservation](), ClientID: "a"}
+	part := func(number int) func() {
+		t.Helper()
+		release, err := s.acquirePart(file, number)
+		if err != nil {
+			t.Fatalf("part %d: %v", number, err)
+		}
+		return release
+	}
+	for number := range 3 * transfer.PartsAtOnce {
+		part(number + 1)()
+	}
+	var held []func()
+	for number := range transfer.PartsAtOnce {
+		held = append(held, part(number+1))
+	}
+	held = append(held, part(1)) // written already
+	if _, err := s.acquirePart(file, transfer.PartsAtOnce+1); !errors.Is(err, transfer.ErrReservationUploads) {
+		t.Errorf("one more part: %v", err)
+	}
+	held[0]()
+	if _, err := s.acquirePart(file, transfer.PartsAtOnce+1); !errors.Is(err, transfer.ErrReservationUploads) {
+		t.Errorf("one more part, while another request writes the first: %v", err)
+	}
+	for _, release := range held[1:] {
+		release()
+	}
+
+	ctx := ratelimit.WithClient(t.Context(), netip.MustParseAddr("192.0.2.1"))
+	l := Limits{NetworkUploads: 4, Uploads: 8, ReservationUploads: 2}
+	var all []*slot
+	for range 2 {
+		_, one, err := s.acquire(ctx, file.Reservation, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	if _, _, err := s.acquire(ctx, file.Reservation, l); !errors.Is(err, transfer.ErrReservationUploads) {
+		t.Errorf("a third upload of a reservation: %v", err)
+	}
+	for _, one := range all {
+		s.release(one)
+	}
+	if len(s.parts)+len(s.all)+len(s.reservations)+len(s.networks) != 0 {
+		t.Errorf("left are %v, %v, %v, %v", s.parts, s.all, s.reservations, s.networks)
+	}
+}
