@@ -1,6 +1,7 @@
 // Command mutate changes one operator of a package at a time (a mutant) and runs the tests that reach it. They should fail. All mutants are
 // compiled at once, and a number turns one of them on. The operators and their changes are those of gremlins: comparisons and their bounds,
 // arithmetic, increments, signs. gremlins builds the tests once for each mutant: package translog took it over an hour, not 8 minutes.
+// Other tools for Go that build all mutants at once (go-mutants, ditto, assay) have no version 1 yet.
 //
 // go run ./scripts/mutate [-least PERCENT] PACKAGE [PACKAGE-WITH-TESTS ...]
 //
