@@ -25,6 +25,14 @@ func parse(t *testing.T, w *attester.Witness) *translog.Witness {
 	return parsed
 }
 
+// watched makes a witness of the world's log, and returns the option of the servers that have it.
+func (w *world) watched(t *testing.T) func(*translog.Options) {
+	t.Helper()
+	l := w.replica()
+	one := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
+	return func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, one)} } // what a server knows of it is its own
+}
+
 // TestWitnessesCosign: witnesses follow the log over a rotation of its key and a new log. One that is down holds nothing up, and what it
 // missed it gets from any replica.
 func TestWitnessesCosign(t *testing.T) {
@@ -115,10 +123,8 @@ func TestWitnessStopsAFork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := newWorld(t)
-			l := world.replica()
-			w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
-			watched := func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, w)} }
-			l = world.replica(watched)
+			watched := world.watched(t)
+			l := world.replica(watched)
 			world.add(3)
 			world.sequence(l)
 			world.backUp()
@@ -155,10 +161,8 @@ func TestWitnessStopsAFork(t *testing.T) {
 func TestWitnessIsAhead(t *testing.T) {
 	t.Parallel()
 	world := newWorld(t)
-	l := world.replica()
-	w := attester.NewWitness(t, "witness.example/one", func() *translog.Log { return l })
-	watched := func(o *translog.Options) { o.Witnesses = []*translog.Witness{parse(t, w)} }
-	l = world.replica(watched)
+	watched := world.watched(t)
+	l := world.replica(watched)
 	for range 2 {
 		world.add(3)
 		world.sequence(l)

@@ -168,6 +168,16 @@ func get(t *testing.T, l *translog.Log, path string) *httptest.ResponseRecorder 
 	return rec
 }
 
+// backUpEarly lets the log grow to 3 entries, backs it up, and lets it grow to 5: restore brings back an older database.
+func (w *world) backUpEarly() {
+	w.t.Helper()
+	w.add(3)
+	w.sequence(w.successor())
+	w.backUp()
+	w.add(2)
+	w.sequence(w.successor())
+}
+
 // backUp copies the tables of the log, and restore brings the copies back.
 func (w *world) backUp() { w.copyTables("log", "saved") }
 

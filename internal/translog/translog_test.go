@@ -214,11 +214,7 @@ func TestRestoredDatabaseDoesNotSign(t *testing.T) {
 func TestForkOfTheSameSize(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.add(3)
-	w.sequence(w.successor())
-	w.backUp()
-	w.add(2)
-	w.sequence(w.successor())
+	w.backUpEarly()
 	w.restore()
 	signed := w.marks
 	w.marks = w.store()
@@ -234,11 +230,7 @@ func TestForkOfTheSameSize(t *testing.T) {
 func TestLostMark(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.add(3)
-	w.sequence(w.successor())
-	w.backUp()
-	w.add(2)
-	w.sequence(w.successor())
+	w.backUpEarly()
 	w.marks = w.store()
 	w.sequence(w.successor())
 	w.restore()
@@ -254,7 +246,7 @@ func TestCheck(t *testing.T) {
 		"UPDATE log.entries SET entry = sha256(entry) WHERE index = 0":                   "entry 0 is not the one in the tree",
 		"UPDATE log.entries SET entry = sha256(entry) WHERE index = 299":                 "entry 299 is not the one in the tree",
 		"DELETE FROM log.entries WHERE index = 257":                                      "of the entries 256 to 299 only 43 are there",
-		"UPDATE log.tiles SET hashes = sha256('') || substr(hashes, 33) WHERE level = 0": "tile",
+		"UPDATE log.tiles SET hashes = sha256('') || substr(hashes, 33) WHERE level = 0": "inconsistent tile",
 		"UPDATE log.tiles SET hashes = substr(hashes, 33) WHERE level = 0 AND n = 1":     "tile 0/1 is missing",
 		"UPDATE log.checkpoints SET note = replace(note, E'\\n300\\n', E'\\n301\\n')":    "signature",
 		"UPDATE log.keys SET public_key = sha256(public_key)":                            "no key that you trust",

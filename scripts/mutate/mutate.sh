@@ -28,13 +28,14 @@ JSON
   (cd "$work/js" && "$OLDPWD/scripts/mutate/node_modules/.bin/stryker" run)
 }
 
-failed=0
+failed=0 known=
 while read -r package least tests; do
   [ -z "${PACKAGES:-}" ] || [[ " $PACKAGES " == *" $package "* ]] || continue
-  begin=$SECONDS
+  begin=$SECONDS known=yes
   echo "== $package"
   if [ "$package" = internal/web/assets/proof.js ]; then js_mutants "$least"
   else go run ./scripts/mutate -least "$least" "./$package" $tests; fi || failed=1
   echo "$package: $(((SECONDS - begin + 59) / 60)) minutes"
 done <<<"$table"
+[ -n "$known" ] || { echo "PACKAGES names none of: $(cut -d' ' -f1 <<<"$table" | xargs)" >&2; exit 1; }
 exit "$failed"

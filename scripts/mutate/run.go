@@ -64,8 +64,8 @@ func build(path, overlay, out string) ([]test, error) {
 	return tests, nil
 }
 
-// reach runs each test once without a mutant and returns the tests that reach each mutant, the fastest first. Tests that fail are told and
-// left out: most of them wait for longer than the short limit of poll.Until.
+// reach runs each test once without a mutant and returns the tests that reach each mutant, the fastest first. Tests that fail are printed
+// and left out: most of them wait for longer than the short limit of poll.Until.
 func reach(w io.Writer, tests []test, mutants int, out string) [][]test {
 	reached := make([][]test, mutants+1)
 	each(len(tests), func(n int) func() {
