@@ -154,4 +154,9 @@ func TestPartsOfRefusedContent(t *testing.T) {
 	// long before the part is complete
 	d.With("Content-Range", rangeOf(0, len(begin)-1, mib)).Put(parts+"/1", begin).WantError(transfer.ErrMIMEType)
 	d.Get(parts).WantError(transfer.ErrNotFound)
+	d.Post(d.path+"/objects", map[string]any{"clientId": "a", "name": "a.png", "intendedSize": 9}).Want(http.StatusCreated)
+	d.Post(parts, map[string]any{"partSize": mib}).Want(http.StatusCreated)
+	d.With("Content-Range", rangeOf(0, 4, 9)).Put(parts+"/1", begin[:5]).Want(http.StatusOK) // too little to tell
+	d.With("Content-Range", rangeOf(5, 8, 9)).Put(parts+"/1", begin[5:9]).WantError(transfer.ErrMIMEType)
+	d.Get(parts).WantError(transfer.ErrNotFound)
 }

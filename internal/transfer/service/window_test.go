@@ -116,6 +116,25 @@ func TestUploadFillsAVolumeExactly(t *testing.T) {
 	}
 }
 
+// TestResumeAfterAVanishedServer: the volume that a writer of a server that died had reserved, here all, is free for the request that goes
+// on.
+func TestResumeAfterAVanishedServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ann := w.mailbox()
+	stranger, r := w.reserve()
+	w.attach(stranger, r, "a", 2000)
+	w.exec(`UPDATE identity.persons SET upload_volume_bytes = $2 WHERE uid = $1`, ann.Person, 2000+w.metadata())
+	data := random(2000)
+	stop := w.trickle(stranger, r, "a", data[:10], 2000)
+	w.exec(`UPDATE transfer.segments SET epoch = 7, lease_until = clock_timestamp() - interval '1 s'`) // as if this server had died
+	if err := stop(); !errors.Is(err, transfer.ErrOvertaken) {
+		t.Errorf("the upload of a server that died was answered %v", err)
+	}
+	mustUpload(w, stranger, r, "a", part(data, 0, 2000))
+	w.nothingReserved()
+}
+
 // TestUnconfirmedBytesAreBounded: the unconfirmed bytes of all strangers, and of one client network, at a mailbox are limited.
 func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	t.Parallel()
