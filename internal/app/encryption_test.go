@@ -251,10 +251,11 @@ func TestEncryptStoredSegments(t *testing.T) {
 	damage(t, plain, broken)
 	endLeases(t, plain)
 	s := testkit.New(t, testkit.Beside(plain), encrypted())
-	note := func(id.Object) error { return nil }
+	var damaged id.Object
+	note := func(o id.Object) error { damaged = o; return nil }
 	want := content.EncryptResult{Objects: 1, Bytes: int64(len(data)), Damaged: 1}
-	if got, err := s.App.EncryptStored(t.Context(), note, nil); err != nil || got != want {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
+	if got, err := s.App.EncryptStored(t.Context(), note, nil); err != nil || got != want || !strings.Contains(broken, damaged.String()) {
+		t.Errorf("%+v, %v, want %+v; damaged is %s, not %s", got, err, want, damaged, broken)
 	}
 	if left := filesWith(t, plain); len(left) != 3 {
 		t.Errorf("plain bytes lie in %q", left)
