@@ -5,8 +5,8 @@
 //
 // go run ./scripts/mutate [-least PERCENT] PACKAGE [PACKAGE-WITH-TESTS ...]
 //
-// It prints the mutants that lived or were not reached, and the score: how many of those that a test reaches were found. A score below
-// -least fails.
+// It prints the mutants that lived or were not reached, with the number of tests in which they make a difference, and the score: how many
+// of those that a test reaches were found. A score below -least fails.
 package main
 
 import (
@@ -55,14 +55,17 @@ func mutate(w io.Writer, path string, testPackages []string) (float64, error) {
 		}
 		all = append(all, tests...)
 	}
-	reached := reach(w, all, len(mutants), out)
+	tests, reached := choose(mutants, reach(w, all, out))
 	count := map[result]int{}
 	each(len(mutants), func(n int) func() {
-		result := try(n+1, reached[n+1])
+		result := missed
+		if reached[n+1] {
+			result = try(n+1, tests[n+1])
+		}
 		return func() {
 			count[result]++
 			if result == lived || result == missed {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", result, mutants[n].place, mutants[n].kind)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d tests\n", result, mutants[n].place, mutants[n].kind, len(tests[n+1]))
 			}
 		}
 	})

@@ -24,6 +24,9 @@ import (
 //go:embed switch.go.tmpl
 var switches string
 
+// negation is the kind of mutants that take a comparison for its opposite.
+const negation = "CONDITIONALS_NEGATION"
+
 // mutant is one change of one operator. Mutants are numbered from 1.
 type mutant struct{ place, kind string }
 
@@ -202,9 +205,9 @@ func (s *source) expression(n ast.Expr) {
 		}
 		switch n.Op {
 		case token.EQL, token.NEQ:
-			s.wrap(n, s.call("mutantNot", nil, s.add(n.OpPos, "CONDITIONALS_NEGATION")))
+			s.wrap(n, s.call("mutantNot", nil, s.add(n.OpPos, negation)))
 		case token.LSS, token.LEQ, token.GTR, token.GEQ:
-			s.wrap(n, s.call("mutantNot", nil, s.add(n.OpPos, "CONDITIONALS_NEGATION")))
+			s.wrap(n, s.call("mutantNot", nil, s.add(n.OpPos, negation)))
 			s.operator(n, s.call("mutantBound", s.info.Types[operand].Type, s.add(n.OpPos, "CONDITIONALS_BOUNDARY")))
 		case token.ADD, token.SUB, token.MUL, token.QUO:
 			if is(t, types.IsNumeric) {

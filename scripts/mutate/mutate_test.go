@@ -2,8 +2,10 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMutate: of a package with each kind of operator, the mutants are found that its tests look for, and no others.
@@ -22,10 +24,30 @@ func TestMutate(t *testing.T) {
 	want := []string{
 		"14 killed, 0 timed out, 1 lived, 1 not reached: 93.3 %",
 		"LEFT OUT\tTestNeverPasses",
-		"LIVED\tsample.go:19:44\tCONDITIONALS_BOUNDARY",
-		"NOT REACHED\tsample.go:29:41\tCONDITIONALS_NEGATION",
+		"LIVED\tsample.go:19:44\tCONDITIONALS_BOUNDARY\t0 tests",
+		"NOT REACHED\tsample.go:29:41\tCONDITIONALS_NEGATION\t0 tests",
 	}
 	if !slices.Equal(lines, want) || score < 93 || score > 94 {
 		t.Errorf("%q, %g %%, want %q", lines, score, want)
+	}
+}
+
+// TestChoose: of many tests, the few that saw a condition come out the other way are tried early, though they are slow. A bound is tried by
+// those that reached it.
+func TestChoose(t *testing.T) {
+	mutants := []mutant{{"a.go:1:5", negation}, {"a.go:1:9", negation}, {"a.go:1:9", "CONDITIONALS_BOUNDARY"}}
+	var tests []test
+	for n := range 70 {
+		saw := map[outcome]bool{{1, true}: true, {2, false}: true, {3, false}: true}
+		tests = append(tests, test{name: strconv.Itoa(n), took: time.Second, saw: saw})
+	}
+	tests[50].took, tests[50].saw[outcome{2, true}] = time.Minute, true
+	tests[60].saw[outcome{3, true}] = true
+	chosen, reached := choose(mutants, tests)
+	if len(chosen[1]) != 70 || !slices.ContainsFunc(chosen[1][quick:quick+2], func(t test) bool { return t.name == "50" }) {
+		t.Errorf("%d tests of a negation", len(chosen[1]))
+	}
+	if len(chosen[3]) != 1 || chosen[3][0].name != "60" || !reached[3] || reached[0] {
+		t.Errorf("the bound is tried by %d tests", len(chosen[3]))
 	}
 }

@@ -24,6 +24,14 @@ import (
 type test struct {
 	program, dir, name string
 	took               time.Duration
+	saw                map[outcome]bool
+}
+
+// outcome is what a test sees at the place of a mutant: whether the mutant makes a difference there. A negation always makes one: then it
+// is the value of the condition.
+type outcome struct {
+	mutant int
+	is     bool
 }
 
 // result is what became of a mutant.
@@ -36,8 +44,7 @@ const (
 	missed result = "NOT REACHED"
 )
 
-// The fastest tests try a mutant first. Hundreds reach some places, and all of them would take a minute for each mutant that lives: so the
-// score is a lower bound.
+// A mutant that lives would need all tests that reach its place, often hundreds: so the score is a lower bound.
 const (
 	quick     = 6
 	mostTests = 60
@@ -64,38 +71,77 @@ func build(path, overlay, out string) ([]test, error) {
 	return tests, nil
 }
 
-// reach runs each test once without a mutant and returns the tests that reach each mutant, the fastest first. Tests that fail are printed
-// and left out: most of them wait for longer than the short limit of poll.Until.
-func reach(w io.Writer, tests []test, mutants int, out string) [][]test {
-	reached := make([][]test, mutants+1)
+// reach runs each test once without a mutant and returns those that pass, with what they saw. Those that fail are printed: most of them
+// wait for longer than the short limit of poll.Until.
+func reach(w io.Writer, tests []test, out string) (passed []test) {
 	each(len(tests), func(n int) func() {
 		t, numbers := tests[n], filepath.Join(out, strconv.Itoa(n)+".reached")
 		begin := time.Now()
 		result, said := run([]test{t}, 3*time.Minute, "MUTANTS_REACHED="+numbers)
-		t.took = time.Since(begin)
+		t.took, t.saw = time.Since(begin), map[outcome]bool{}
 		return func() {
 			if result != lived {
 				fmt.Fprintf(w, "LEFT OUT\t%s\tfails without a mutant: %s\n", t.name, strings.Join(strings.Fields(said), " "))
 				return
 			}
 			raw, _ := os.ReadFile(numbers) // there is none if the test reaches no mutant
-			for _, line := range strings.Fields(string(raw)) {
-				if number, err := strconv.Atoi(line); err == nil {
-					reached[number] = append(reached[number], t)
+			for line := range strings.Lines(string(raw)) {
+				var o outcome
+				var is int
+				if _, err := fmt.Sscan(line, &o.mutant, &is); err == nil {
+					o.is = is == 1
+					t.saw[o] = true
+				}
+			}
+			passed = append(passed, t)
+		}
+	})
+	return passed
+}
+
+// choose returns the tests that may find each mutant, and whether any test reaches it. First come the fastest, then those that saw at its
+// line what few tests see: the others mostly pass it by.
+func choose(mutants []mutant, tests []test) (chosen [][]test, reached []bool) {
+	line, onLine, count := make([]string, len(mutants)+1), map[string][]int{}, map[outcome]int{}
+	for n, m := range mutants {
+		line[n+1] = m.place[:strings.LastIndex(m.place, ":")]
+		onLine[line[n+1]] = append(onLine[line[n+1]], n+1)
+	}
+	for _, t := range tests {
+		for o := range t.saw {
+			count[o]++
+		}
+	}
+	chosen, reached = make([][]test, len(mutants)+1), make([]bool, len(mutants)+1)
+	for n := 1; n <= len(mutants); n++ {
+		rarest := map[string]int{}
+		for _, t := range tests {
+			passes := t.saw[outcome{n, false}]
+			differs := t.saw[outcome{n, true}] || passes && mutants[n-1].kind == negation
+			reached[n] = reached[n] || differs || passes
+			if !differs {
+				continue
+			}
+			chosen[n] = append(chosen[n], t)
+			rarest[t.name] = len(tests)
+			for _, m := range onLine[line[n]] {
+				for _, o := range []outcome{{m, false}, {m, true}} {
+					if t.saw[o] {
+						rarest[t.name] = min(rarest[t.name], count[o])
+					}
 				}
 			}
 		}
-	})
-	for _, tests := range reached {
-		slices.SortFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
+		slices.SortFunc(chosen[n], func(a, b test) int { return cmp.Compare(a.took, b.took) })
+		slices.SortStableFunc(chosen[n][min(quick, len(chosen[n])):], func(a, b test) int { return rarest[a.name] - rarest[b.name] })
 	}
-	return reached
+	return chosen, reached
 }
 
-// try runs the tests that reach a mutant until one fails.
+// try runs the tests of a mutant until one fails.
 func try(number int, tests []test) result {
 	if len(tests) == 0 {
-		return missed
+		return lived
 	}
 	tests = tests[:min(mostTests, len(tests))]
 	first := min(quick, len(tests))
