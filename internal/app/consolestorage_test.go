@@ -158,6 +158,10 @@ func TestStorageCheckResumes(t *testing.T) {
 			t.Errorf("a cancelled check is %s", state)
 		}
 	}
+	if n, err := audit.List(t.Context(), s.App.DB.Pool, audit.Filter{Action: "storage.check.cancel"}); err != nil || len(n) != 1 ||
+		n[0].Object != cancelled || n[0].Person.IsZero() {
+		t.Errorf("the audit has %v, %v", n, err)
+	}
 	resume()
 }
 

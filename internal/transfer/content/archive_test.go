@@ -109,6 +109,29 @@ func TestLayoutThatPanics(t *testing.T) {
 	}
 }
 
+// TestLayoutStays: a layout stays as long as somebody reads, also after the reader who made it has left.
+func TestLayoutStays(t *testing.T) {
+	t.Parallel()
+	l, r := newLayouts(), layoutKey{reservation: id.New[id.Reservation]()}
+	made := 0
+	acquire := func() (release func()) {
+		_, release, err := l.acquire(t.Context(), r, func() (layout, error) { made++; return layout{}, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return release
+	}
+	first := acquire()
+	second := acquire()
+	first()
+	third := acquire()
+	second()
+	third()
+	if made != 1 || len(l.entries) != 0 {
+		t.Errorf("made %d times, %d are kept", made, len(l.entries))
+	}
+}
+
 // TestLayoutsAreComputedInTurn: a semaphore limits how many layouts are computed at once.
 func TestLayoutsAreComputedInTurn(t *testing.T) {
 	t.Parallel()
