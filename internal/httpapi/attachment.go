@@ -1,16 +1,6 @@
 package httpapi
 
-import (
-	"net/http"
-	"strings"
-)
-
-// Attachment sets the headers of an answer that browsers save as a file of that name.
-func Attachment(w http.ResponseWriter, name, mediaType string) {
-	h := w.Header()
-	h.Set("Content-Type", mediaType)
-	h.Set("Content-Disposition", AttachmentName(name))
-}
+import "strings"
 
 // AttachmentName returns the Content-Disposition that saves a file under name: filename in ASCII for old clients, filename*
 // in UTF-8 (RFC 6266, RFC 8187).
