@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/blob/sealed"
@@ -111,47 +110,24 @@ func (s *Service) encryptStored(ctx context.Context, store *sealed.Store, room f
 	return done, nil
 }
 
-// encryptionTime is how long a segment belongs to the command that encrypts it, after the last renewal. The lease is that of writers: a
-// delivered object has none.
-const encryptionTime = time.Minute
-
 // encryptSegment encrypts one segment, whose SHA-256 is want; nil: unknown. done is false when there was nothing to do.
 // Errors: errSum, errLost.
 func (s *Service) encryptSegment(ctx context.Context, store *sealed.Store, g postgres.Segment, want []byte) (done bool, err error) {
 	if err := store.Finish(ctx, blob.SegmentKey(g.UID), g.Size); err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return false, fmt.Errorf("finish segment %d of object %s: %w", g.Number, g.Object, err)
 	}
-	epoch, err := s.store.LeaseStored(ctx, g.UID, encryptionTime)
-	if err == nil && epoch == 0 {
-		err = errLost
-	}
+	ctx, l, err := s.leaseStored(ctx, g.UID)
 	if err != nil {
 		return false, err
 	}
-	ctx, l, ok := s.leases.take(ctx, g.UID, epoch, time.Time{}, errLost)
-	if !ok {
-		return false, errLost
-	}
-	defer l.release()
-	renew := func(valid time.Duration) error {
-		began := time.Now()
-		ours, err := s.store.RenewStored(context.WithoutCancel(ctx), g.UID, epoch, valid)
-		return l.kept(began, ours, err)
-	}
-	defer func() { _ = renew(0) }() // when that fails, the lease ends by itself
-	leased := func(r io.Reader) io.Reader {
-		return leasedReader{r, func() error {
-			if l.age() < encryptionTime/3 {
-				return nil
-			}
-			return renew(encryptionTime)
-		}}
-	}
+	defer l.end(ctx)
+	renew := func() error { return l.renew(ctx) }
+	leased := func(r io.Reader) io.Reader { return l.reader(ctx, r, renew) }
 	done, err = store.Encrypt(ctx, g.UID, leased, func(sum []byte) error {
 		if want != nil && !bytes.Equal(sum, want) {
 			return errSum
 		}
-		return renew(encryptionTime)
+		return renew()
 	})
 	if err != nil || !done {
 		return false, err
@@ -160,20 +136,6 @@ func (s *Service) encryptSegment(ctx context.Context, store *sealed.Store, g pos
 		return false, err
 	}
 	return true, s.removeEncrypted(ctx, store, g.UID)
-}
-
-// leasedReader calls renew before it reads.
-type leasedReader struct {
-	io.Reader
-	renew func() error
-}
-
-// Read implements io.Reader.
-func (r leasedReader) Read(p []byte) (int, error) {
-	if err := r.renew(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }
 
 // removeEncrypted deletes an encrypted copy whose segment was purged while it was made. A purge that is still to come deletes both forms.

@@ -6,8 +6,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"time"
+
+	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 // leases holds the leases of this process. A newer holder stops the older one and waits for it, which is faster than waiting for its lease
@@ -120,4 +124,73 @@ func (l *leases) held(of any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.holders[of] != nil
+}
+
+// storedTime is how long a segment belongs to the command that encrypts or moves it, after the last renewal. The lease is that of writers: a
+// delivered object has none.
+const storedTime = time.Minute
+
+// storedLease is the lease of a segment that a command encrypts or moves.
+type storedLease struct {
+	*lease
+	store   *postgres.Store
+	segment id.Segment
+}
+
+// leaseStored takes the lease of a complete segment. The context that it returns ends with the lease. The caller calls end.
+// Errors: errLost when somebody else has the segment, or it was deleted.
+func (s *Service) leaseStored(ctx context.Context, g id.Segment) (context.Context, storedLease, error) {
+	epoch, err := s.store.LeaseStored(ctx, g, storedTime)
+	if err == nil && epoch == 0 {
+		err = errLost
+	}
+	if err != nil {
+		return ctx, storedLease{}, err
+	}
+	ctx, l, ok := s.leases.take(ctx, g, epoch, time.Time{}, errLost)
+	if !ok {
+		return ctx, storedLease{}, errLost
+	}
+	return ctx, storedLease{l, s.store, g}, nil
+}
+
+// renew renews the lease in the row.
+// Errors: errLost.
+func (l storedLease) renew(ctx context.Context) error { return l.set(ctx, storedTime) }
+
+func (l storedLease) set(ctx context.Context, valid time.Duration) error {
+	began := time.Now()
+	ours, err := l.store.RenewStored(context.WithoutCancel(ctx), l.segment, l.epoch, valid)
+	return l.kept(began, ours, err)
+}
+
+// end ends the lease. When the row cannot be written, it ends there by itself.
+func (l storedLease) end(ctx context.Context) {
+	_ = l.set(ctx, 0)
+	l.release()
+}
+
+// reader reads r until ctx ends. It calls renew when a third of the lease is over.
+// Errors: errLost when a newer holder has stopped this one.
+func (l storedLease) reader(ctx context.Context, r io.Reader, renew func() error) io.Reader {
+	return leasedReader{r, func() error {
+		if l.age() < storedTime/3 {
+			return context.Cause(ctx)
+		}
+		return renew()
+	}}
+}
+
+// leasedReader calls keep before it reads.
+type leasedReader struct {
+	io.Reader
+	keep func() error
+}
+
+// Read implements io.Reader.
+func (r leasedReader) Read(p []byte) (int, error) {
+	if err := r.keep(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }

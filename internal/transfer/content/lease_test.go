@@ -1,7 +1,10 @@
 package content
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,5 +62,33 @@ func TestLeaseOfStoppedHolder(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
 		h.release()
+	})
+}
+
+// TestStoredLeaseIsRenewed: who reads what a command encrypts or moves renews the lease each time a third of it is over, and stops when it
+// is lost.
+func TestStoredLeaseIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancelCause(t.Context())
+		l, renewals := storedLease{lease: &lease{renewed: time.Now()}}, 0
+		r := l.reader(ctx, bytes.NewReader(make([]byte, 100)), func() error {
+			renewals++
+			return l.kept(time.Now(), renewals < 3, nil)
+		})
+		read := func(wait time.Duration, renewed int, lost error) {
+			t.Helper()
+			time.Sleep(wait)
+			if _, err := io.ReadFull(r, make([]byte, 10)); renewals != renewed || !errors.Is(err, lost) {
+				t.Errorf("renewed %d times, want %d; %v", renewals, renewed, err)
+			}
+		}
+		read(19*time.Second, 0, nil)
+		read(2*time.Second, 1, nil)
+		read(19*time.Second, 1, nil)
+		read(2*time.Second, 2, nil)
+		read(21*time.Second, 3, errLost)
+		l.renewed = time.Now()
+		stop(errLost)
+		read(time.Second, 3, errLost)
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -146,38 +145,18 @@ func (m *mover) try(ctx context.Context, i blob.Info, uid id.Segment) (moved boo
 // leased moves a segment under its lease, so that nobody else moves or encrypts it. A purge that does not wait for the lease ends it.
 // Errors: errLost.
 func (m *mover) leased(ctx context.Context, key blob.Key, uid id.Segment) (moved bool, err error) {
-	epoch, err := m.store.LeaseStored(ctx, uid, encryptionTime)
-	if err == nil && epoch == 0 {
-		err = errLost
-	}
+	ctx, l, err := m.leaseStored(ctx, uid)
 	if err != nil {
 		return false, err
 	}
-	ctx, l, ok := m.leases.take(ctx, uid, epoch, time.Time{}, errLost)
-	if !ok {
-		return false, errLost
-	}
-	defer l.release()
-	renew := func(valid time.Duration) error {
-		began := time.Now()
-		ours, err := m.store.RenewStored(context.WithoutCancel(ctx), uid, epoch, valid)
-		return l.kept(began, ours, err)
-	}
-	defer func() { _ = renew(0) }() // when that fails, the lease ends by itself
+	defer l.end(ctx)
 	kept := func() error {
-		if err := renew(encryptionTime); err != nil {
+		if err := l.renew(ctx); err != nil {
 			return err
 		}
 		return m.keeps(ctx, uid)
 	}
-	reading := func(r io.Reader) io.Reader {
-		return leasedReader{r, func() error {
-			if l.age() < encryptionTime/3 {
-				return ctx.Err()
-			}
-			return kept()
-		}}
-	}
+	reading := func(r io.Reader) io.Reader { return l.reader(ctx, r, kept) }
 	_, err = m.places.Copy(ctx, key, reading, kept)
 	if errors.Is(err, blob.ErrNotFound) { // it was purged, moved, or encrypted, or is not finished
 		return false, m.undoDiscarded(ctx, key, uid)
