@@ -320,6 +320,33 @@ func TestRemovedObjectStopsItsWriter(t *testing.T) {
 	}
 }
 
+// TestDeletionsPurgeSoon: each way to give files up asks for their purge at once, not only by the job that runs from time to time.
+func TestDeletionsPurgeSoon(t *testing.T) {
+	t.Parallel()
+	for name, gives := range map[string]func(*world, token.Caller, id.Reservation) error{
+		"an object": func(w *world, c token.Caller, r id.Reservation) error { return w.DeleteObject(t.Context(), c, r, "a") },
+		"all":       func(w *world, c token.Caller, r id.Reservation) error { return w.CancelReservation(t.Context(), c, r) },
+		"partial uploads at the confirm": func(w *world, c token.Caller, r id.Reservation) error {
+			w.partials(c, r, random(1000))
+			_, err := w.Confirm(t.Context(), c, r)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, c, r := newReservation(t)
+			w.attach(c, r, "a", 1000)
+			mustUpload(w, c, r, "a", whole(random(1000)))
+			if err := gives(w, c, r); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.count(`SELECT count(*) FROM river_job WHERE kind = 'transfer_remove_bytes'`); n != 1 {
+				t.Errorf("%d purges are asked for", n)
+			}
+		})
+	}
+}
+
 func (w *world) blobsLeft() int {
 	w.t.Helper()
 	n := 0
