@@ -154,6 +154,15 @@ func TestSlotsAreGivenBack(t *testing.T) {
 	if _, _, err := s.acquire(ctx, file.Reservation, l); !errors.Is(err, transfer.ErrReservationUploads) {
 		t.Errorf("a third upload of a reservation: %v", err)
 	}
+	s.release(all[0])
+	_, next, err := s.acquire(ctx, file.Reservation, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[0] = next
+	if _, _, err := s.acquire(ctx, file.Reservation, l); !errors.Is(err, transfer.ErrReservationUploads) {
+		t.Errorf("a third upload of a reservation, after one has ended: %v", err)
+	}
 	for _, one := range all {
 		s.release(one)
 	}
