@@ -148,6 +148,32 @@ func TestPartsAtOnce(t *testing.T) {
 	w.wantJoined(c, r, data)
 }
 
+// TestPartsAtOnceAreBounded: a file has six parts that arrive at the same time. The seventh is refused until one of them has ended.
+func TestPartsAtOnceAreBounded(t *testing.T) {
+	t.Parallel()
+	w, c, r := newReservation(t)
+	data := random(7 * mib)
+	w.plan(c, r, data)
+	var bodies []*slowBody
+	var ended []<-chan error
+	for n := 1; n <= 6; n++ {
+		in, b := slowly(piece(data, n)[:1000], piece(data, n))
+		in.Number, in.Restart = n, false
+		bodies, ended = append(bodies, b), append(ended, w.upload(c, r, in))
+		<-b.waiting
+	}
+	if _, err := w.Upload(t.Context(), c, r, "a", inParts(7, piece(data, 7))); !errors.Is(err, transfer.ErrReservationUploads) {
+		t.Errorf("the seventh: %v", err)
+	}
+	bodies[0].next <- io.ErrUnexpectedEOF
+	<-ended[0]
+	mustUpload(w, c, r, "a", inParts(7, piece(data, 7)))
+	for n, b := range bodies[1:] {
+		b.next <- io.ErrUnexpectedEOF
+		<-ended[n+1]
+	}
+}
+
 // TestPartsDoNotWaitForEachOther: a part is begun and ended while another transaction updates its object, as those of Seal do, or commits.
 func TestPartsDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
