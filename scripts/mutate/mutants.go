@@ -30,6 +30,12 @@ const negation = "CONDITIONALS_NEGATION"
 // mutant is one change of one operator. Mutants are numbered from 1.
 type mutant struct{ place, kind string }
 
+// line returns the file and line of a mutant.
+func (m mutant) line() string { return m.place[:strings.LastIndex(m.place, ":")] }
+
+// file returns its file.
+func (m mutant) file() string { return m.place[:strings.Index(m.place, ":")] }
+
 // source rewrites the files of a package so that they hold all mutants. It inserts calls of the functions of switch.go.tmpl.
 type source struct {
 	fset    *token.FileSet

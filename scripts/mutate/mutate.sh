@@ -12,7 +12,7 @@ table='internal/proof 90
 internal/ratelimit 80
 internal/token 80
 internal/translog 80
-internal/transfer/content 70 ./internal/transfer/content ./internal/transfer/handler ./internal/transfer/service
+internal/transfer/content 70 ./internal/transfer/content ./internal/transfer/handler ./internal/transfer/service ./internal/app
 internal/web/assets/proof.js 88'
 
 js_mutants() { # js_mutants LEAST: Stryker copies all of its directory, so that has only what the test reads

@@ -99,41 +99,59 @@ func reach(w io.Writer, tests []test, out string) (passed []test) {
 	return passed
 }
 
-// choose returns the tests that may find each mutant, and whether any test reaches it. First come the fastest, then those that saw at its
-// line what few tests see: the others mostly pass it by.
+// choose returns the tests that may find each mutant, and whether any test reaches it. First come the fastest, then those that saw what few
+// tests see: at its line, then in its file. The others mostly pass it by.
 func choose(mutants []mutant, tests []test) (chosen [][]test, reached []bool) {
-	line, onLine, count := make([]string, len(mutants)+1), map[string][]int{}, map[outcome]int{}
-	for n, m := range mutants {
-		line[n+1] = m.place[:strings.LastIndex(m.place, ":")]
-		onLine[line[n+1]] = append(onLine[line[n+1]], n+1)
-	}
+	count := map[outcome]int{}
 	for _, t := range tests {
 		for o := range t.saw {
 			count[o]++
 		}
 	}
+	files := make([]map[string]float64, len(tests)) // of each test, how much it saw in a file that few tests see
+	for i, t := range tests {
+		files[i] = map[string]float64{}
+		for o := range t.saw {
+			files[i][mutants[o.mutant-1].file()] += 1 / float64(count[o])
+		}
+	}
+	onLine := map[string][]int{}
+	for n, m := range mutants {
+		onLine[m.line()] = append(onLine[m.line()], n+1)
+	}
+	type candidate struct {
+		test
+		rarest int // how many tests saw what fewest of them saw at the line
+		inFile float64
+	}
 	chosen, reached = make([][]test, len(mutants)+1), make([]bool, len(mutants)+1)
-	for n := 1; n <= len(mutants); n++ {
-		rarest := map[string]int{}
-		for _, t := range tests {
+	for i, m := range mutants {
+		n := i + 1
+		var all []candidate
+		for i, t := range tests {
 			passes := t.saw[outcome{n, false}]
-			differs := t.saw[outcome{n, true}] || passes && mutants[n-1].kind == negation
+			differs := t.saw[outcome{n, true}] || passes && m.kind == negation
 			reached[n] = reached[n] || differs || passes
 			if !differs {
 				continue
 			}
-			chosen[n] = append(chosen[n], t)
-			rarest[t.name] = len(tests)
-			for _, m := range onLine[line[n]] {
-				for _, o := range []outcome{{m, false}, {m, true}} {
+			rarest := len(tests)
+			for _, other := range onLine[m.line()] {
+				for _, o := range []outcome{{other, false}, {other, true}} {
 					if t.saw[o] {
-						rarest[t.name] = min(rarest[t.name], count[o])
+						rarest = min(rarest, count[o])
 					}
 				}
 			}
+			all = append(all, candidate{t, rarest, files[i][m.file()]})
 		}
-		slices.SortFunc(chosen[n], func(a, b test) int { return cmp.Compare(a.took, b.took) })
-		slices.SortStableFunc(chosen[n][min(quick, len(chosen[n])):], func(a, b test) int { return rarest[a.name] - rarest[b.name] })
+		slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.took, b.took) })
+		slices.SortStableFunc(all[min(quick, len(all)):], func(a, b candidate) int {
+			return cmp.Or(a.rarest-b.rarest, cmp.Compare(b.inFile, a.inFile))
+		})
+		for _, c := range all {
+			chosen[n] = append(chosen[n], c.test)
+		}
 	}
 	return chosen, reached
 }
