@@ -126,8 +126,8 @@ func (l *leases) held(of any) bool {
 	return l.holders[of] != nil
 }
 
-// storedTime is how long a segment belongs to the command that encrypts or moves it, after the last renewal. The lease is that of writers: a
-// delivered object has none.
+// storedTime is how long a segment belongs to the command that encrypts or moves it, after the last renewal. The lease is that of writers:
+// a delivered object has none.
 const storedTime = time.Minute
 
 // storedLease is the lease of a segment that a command encrypts or moves.

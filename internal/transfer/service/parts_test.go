@@ -165,12 +165,17 @@ func TestPartsAtOnceAreBounded(t *testing.T) {
 	if _, err := w.Upload(t.Context(), c, r, "a", inParts(7, piece(data, 7))); !errors.Is(err, transfer.ErrReservationUploads) {
 		t.Errorf("the seventh: %v", err)
 	}
-	bodies[0].next <- io.ErrUnexpectedEOF
-	<-ended[0]
+	end := func(n int) {
+		t.Helper()
+		bodies[n].next <- io.ErrUnexpectedEOF
+		if err := <-ended[n]; !errors.Is(err, transfer.ErrBodyLength) {
+			t.Errorf("part %d: %v", n+1, err)
+		}
+	}
+	end(0)
 	mustUpload(w, c, r, "a", inParts(7, piece(data, 7)))
-	for n, b := range bodies[1:] {
-		b.next <- io.ErrUnexpectedEOF
-		<-ended[n+1]
+	for n := range bodies[1:] {
+		end(n + 1)
 	}
 }
 

@@ -163,6 +163,30 @@ func TestUnconfirmedBytesAreBounded(t *testing.T) {
 	}
 }
 
+// TestRoomForThoseWithLittle: at a mailbox whose bound is used up, a network that has little there may hold a thousandth of it, as long as
+// a quarter above it is free.
+func TestRoomForThoseWithLittle(t *testing.T) {
+	t.Parallel()
+	const bound = 20_000_000
+	for name, is := range map[string]struct{ others, own, fits int64 }{
+		"up to a thousandth":           {bound, 15_000, 5000},
+		"up to a quarter above":        {bound + bound/4 - 5000 - 3000, 5000, 3000},
+		"nothing is left above":        {bound + bound/4, 5000, 0},
+		"more than that has no effect": {bound, 20_001, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.mailbox()
+			w.within(func(l *content.Limits) { l.Window, l.UnconfirmedBytes, l.NetworkShare = 700, bound, 100 })
+			w.strange("ann", "192.0.2.1")
+			stranger, r := w.strange("ann", "198.51.100.2")
+			w.exec(`UPDATE transfer.stranger_reservations SET bytes = CASE reservation WHEN $1 THEN $2::bigint ELSE $3 END`, r, is.own, is.others)
+			w.wantRefusal(stranger, r, transfer.ErrMailboxUnconfirmed, is.fits)
+		})
+	}
+}
+
 // TestSlowUploadsAreCutOff: an upload that brings less than the minimum rate ends, and what arrived is kept.
 func TestSlowUploadsAreCutOff(t *testing.T) {
 	t.Parallel()
