@@ -371,17 +371,23 @@ func TestFilterDeletesOtherContent(t *testing.T) {
 	}
 	png := append([]byte("\x89PNG\r\n\x1a\n"), random(5000)...)
 	_, _, err = w.Attach(t.Context(), c, r, []service.Attachment{{ClientID: "a", Name: "a.png", IntendedSize: int64(len(png))},
-		{ClientID: "b", Name: "b.png", IntendedSize: 9}})
+		{ClientID: "b", Name: "b.png", IntendedSize: 9}, {ClientID: "c", Name: "c.png", IntendedSize: 9}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustUpload(w, c, r, "a", part(png[:5], 0, int64(len(png)))) // too few bytes to sniff
 	mustUpload(w, c, r, "a", part(png[5:], 5, int64(len(png))))
-	if _, err := w.Upload(t.Context(), c, r, "b", whole([]byte("%PDF-1.4\n"))); !errors.Is(err, transfer.ErrMIMEType) {
-		t.Errorf("content of another type: got %v", err)
-	}
-	if _, err := w.Object(t.Context(), c, r, "b"); !errors.Is(err, transfer.ErrNotFound) {
-		t.Errorf("the object was not deleted: %v", err)
+	document := []byte("%PDF-1.4\n")
+	sum := sha256.Sum256(document)
+	for name, digest := range map[string][]byte{"b": nil, "c": sum[:]} {
+		in := whole(document)
+		in.ContentDigest = digest
+		if _, err := w.Upload(t.Context(), c, r, name, in); !errors.Is(err, transfer.ErrMIMEType) {
+			t.Errorf("%s, content of another type: got %v", name, err)
+		}
+		if _, err := w.Object(t.Context(), c, r, name); !errors.Is(err, transfer.ErrNotFound) {
+			t.Errorf("%s, the object was not deleted: %v", name, err)
+		}
 	}
 	if n := w.count(`SELECT sum(held) FROM transfer.volume_totals WHERE kind = 'person'`); n != int64(len(png))+w.metadata() {
 		t.Errorf("%d bytes are charged", n)
