@@ -158,6 +158,8 @@ func (s *Service) leaseStored(ctx context.Context, g id.Segment) (context.Contex
 // Errors: errLost.
 func (l storedLease) renew(ctx context.Context) error { return l.set(ctx, storedTime) }
 
+// set makes the lease in the row end after a time; 0: now.
+// Errors: errLost.
 func (l storedLease) set(ctx context.Context, valid time.Duration) error {
 	began := time.Now()
 	ours, err := l.store.RenewStored(context.WithoutCancel(ctx), l.segment, l.epoch, valid)
