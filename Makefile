@@ -99,7 +99,7 @@ test-interoperability:
 bench: postgres build ## compare with bare reference programs, about six minutes; BENCH="-row 'login|storm' -time 3s", BENCH=-help
 	@exec $(GO) run -tags bench ./test/bench $(BENCH)
 
-mutate: postgres ## change operators of PACKAGES and see whether tests fail (an hour; needs node)
+mutate: postgres ## change operators of PACKAGES and see whether tests fail (two hours; needs node)
 	@scripts/mutate/mutate.sh
 
 migrate: postgres build ## bring the database to this version (CONSIGN_DATABASE_URL, or the embedded one)
