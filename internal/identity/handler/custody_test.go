@@ -71,7 +71,7 @@ func TestAttackOrganizationTakeover(t *testing.T) {
 	s.Stranger().Post(s.Identity+"/auth/undo/"+key, nil).Want(http.StatusOK)
 	bob = bob.Login()
 	bob.Get(acme.path + "/members").Want(http.StatusOK)
-	ann.Get(acme.path + "/members").Want(http.StatusUnauthorized)
+	poll.Until(t, "the session of ann has ended", func() bool { return ann.Get(acme.path+"/members").Status == http.StatusUnauthorized })
 	bob.Post(s.Identity+"/webhooks", target).Want(http.StatusCreated) // of long standing again
 }
 
