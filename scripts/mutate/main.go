@@ -59,13 +59,13 @@ func mutate(w io.Writer, path string, testPackages []string) (float64, error) {
 	count := map[result]int{}
 	each(len(mutants), func(n int) func() {
 		result := missed
-		if reached[n+1] {
-			result = try(n+1, tests[n+1])
+		if reached[n] {
+			result = try(n+1, tests[n])
 		}
 		return func() {
 			count[result]++
 			if result == lived || result == missed {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d tests\n", result, mutants[n].place, mutants[n].kind, len(tests[n+1]))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d tests\n", result, mutants[n].place, mutants[n].kind, len(tests[n]))
 			}
 		}
 	})

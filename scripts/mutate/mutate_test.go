@@ -36,7 +36,7 @@ func TestMutate(t *testing.T) {
 // those that reached it.
 func TestChoose(t *testing.T) {
 	mutants := []mutant{{"a.go:1:5", negation}, {"a.go:1:9", negation}, {"a.go:1:9", "CONDITIONALS_BOUNDARY"},
-		{"a.go:7:1", negation}}
+		{"a.go:7:1", negation}, {"b.go:1:1", negation}}
 	var tests []test
 	for n := range 70 {
 		saw := map[outcome]bool{{1, true}: true, {2, false}: true, {3, false}: true}
@@ -46,13 +46,13 @@ func TestChoose(t *testing.T) {
 	tests[60].saw[outcome{3, true}] = true
 	tests[40].took, tests[40].saw[outcome{4, true}] = time.Minute, true
 	chosen, reached := choose(mutants, tests)
-	if len(chosen[1]) != 70 || !slices.ContainsFunc(chosen[1][quick:quick+2], func(t test) bool { return t.name == "50" }) {
-		t.Errorf("%d tests of a negation", len(chosen[1]))
+	if len(chosen[0]) != 70 || !slices.ContainsFunc(chosen[0][quick:quick+2], func(t test) bool { return t.name == "50" }) {
+		t.Errorf("%d tests of a negation", len(chosen[0]))
 	}
-	if tried := chosen[1][quick : quick+3]; !slices.ContainsFunc(tried, func(t test) bool { return t.name == "40" }) {
+	if tried := chosen[0][quick : quick+3]; !slices.ContainsFunc(tried, func(t test) bool { return t.name == "40" }) {
 		t.Error("a test that saw another rare branch of the file is late")
 	}
-	if len(chosen[3]) != 1 || chosen[3][0].name != "60" || !reached[3] || reached[0] {
-		t.Errorf("the bound is tried by %d tests", len(chosen[3]))
+	if len(chosen[2]) != 1 || chosen[2][0].name != "60" || !reached[2] || reached[4] {
+		t.Errorf("the bound is tried by %d tests", len(chosen[2]))
 	}
 }

@@ -25,6 +25,7 @@ type test struct {
 	program, dir, name string
 	took               time.Duration
 	saw                map[outcome]bool
+	rare               map[string]float64 // by file: how much it saw there that few tests see
 }
 
 // outcome is what a test sees at the place of a mutant: whether the mutant makes a difference there. A negation always makes one: then it
@@ -99,59 +100,55 @@ func reach(w io.Writer, tests []test, out string) (passed []test) {
 	return passed
 }
 
+// sights is what all tests saw.
+type sights struct {
+	count  map[outcome]int  // how many tests saw it
+	onLine map[string][]int // mutants
+}
+
+// rarest returns how many tests saw what the fewest of them saw at a line, of what t saw there.
+func (s sights) rarest(t test, line string) (tests int) {
+	for _, number := range s.onLine[line] {
+		for _, o := range []outcome{{number, false}, {number, true}} {
+			if t.saw[o] && (tests == 0 || s.count[o] < tests) {
+				tests = s.count[o]
+			}
+		}
+	}
+	return tests
+}
+
 // choose returns the tests that may find each mutant, and whether any test reaches it. First come the fastest, then those that saw what few
 // tests see: at its line, then in its file. The others mostly pass it by.
 func choose(mutants []mutant, tests []test) (chosen [][]test, reached []bool) {
-	count := map[outcome]int{}
+	s := sights{map[outcome]int{}, map[string][]int{}}
+	for i, m := range mutants {
+		s.onLine[m.line()] = append(s.onLine[m.line()], i+1)
+	}
 	for _, t := range tests {
 		for o := range t.saw {
-			count[o]++
+			s.count[o]++
 		}
 	}
-	files := make([]map[string]float64, len(tests)) // of each test, how much it saw in a file that few tests see
 	for i, t := range tests {
-		files[i] = map[string]float64{}
+		tests[i].rare = map[string]float64{}
 		for o := range t.saw {
-			files[i][mutants[o.mutant-1].file()] += 1 / float64(count[o])
+			tests[i].rare[mutants[o.mutant-1].file()] += 1 / float64(s.count[o])
 		}
 	}
-	onLine := map[string][]int{}
-	for n, m := range mutants {
-		onLine[m.line()] = append(onLine[m.line()], n+1)
-	}
-	type candidate struct {
-		test
-		rarest int // how many tests saw what fewest of them saw at the line
-		inFile float64
-	}
-	chosen, reached = make([][]test, len(mutants)+1), make([]bool, len(mutants)+1)
+	chosen, reached = make([][]test, len(mutants)), make([]bool, len(mutants))
 	for i, m := range mutants {
-		n := i + 1
-		var all []candidate
-		for i, t := range tests {
-			passes := t.saw[outcome{n, false}]
-			differs := t.saw[outcome{n, true}] || passes && m.kind == negation
-			reached[n] = reached[n] || differs || passes
-			if !differs {
-				continue
+		passed, differs := outcome{i + 1, false}, outcome{i + 1, true}
+		reached[i] = s.count[passed]+s.count[differs] > 0
+		for _, t := range tests {
+			if t.saw[differs] || t.saw[passed] && m.kind == negation {
+				chosen[i] = append(chosen[i], t)
 			}
-			rarest := len(tests)
-			for _, other := range onLine[m.line()] {
-				for _, o := range []outcome{{other, false}, {other, true}} {
-					if t.saw[o] {
-						rarest = min(rarest, count[o])
-					}
-				}
-			}
-			all = append(all, candidate{t, rarest, files[i][m.file()]})
 		}
-		slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(a.took, b.took) })
-		slices.SortStableFunc(all[min(quick, len(all)):], func(a, b candidate) int {
-			return cmp.Or(a.rarest-b.rarest, cmp.Compare(b.inFile, a.inFile))
+		slices.SortFunc(chosen[i], func(a, b test) int { return cmp.Compare(a.took, b.took) })
+		slices.SortStableFunc(chosen[i][min(quick, len(chosen[i])):], func(a, b test) int {
+			return cmp.Or(s.rarest(a, m.line())-s.rarest(b, m.line()), cmp.Compare(b.rare[m.file()], a.rare[m.file()]))
 		})
-		for _, c := range all {
-			chosen[n] = append(chosen[n], c.test)
-		}
 	}
 	return chosen, reached
 }

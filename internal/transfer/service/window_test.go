@@ -169,10 +169,10 @@ func TestRoomForThoseWithLittle(t *testing.T) {
 	t.Parallel()
 	const bound = 20_000_000
 	for name, is := range map[string]struct{ others, own, fits int64 }{
-		"up to a thousandth":           {bound, 15_000, 5000},
-		"up to a quarter above":        {bound + bound/4 - 5000 - 3000, 5000, 3000},
-		"nothing is left above":        {bound + bound/4, 5000, 0},
-		"more than that has no effect": {bound, 20_001, 0},
+		"up to a thousandth":    {bound, 15_000, 5000},
+		"up to a quarter above": {bound + bound/4 - 5000 - 3000, 5000, 3000},
+		"the quarter is taken":  {bound + bound/4, 5000, 0},
+		"it has more than that": {bound, 20_001, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
