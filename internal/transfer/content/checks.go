@@ -42,6 +42,7 @@ const (
 	scrubAgain = 24 * time.Hour      // after one that was cancelled
 	scrubTime  = 20 * 24 * time.Hour // in which a scrub reads everything
 	scrubRate  = 4 << 20             // bytes a second that it reads at least
+	scrubFile  = 64 << 10            // bytes that a file counts at least: small ones cost queries instead
 )
 
 // checkJob works on a check.
@@ -237,7 +238,7 @@ func (s *Service) runCheck(ctx context.Context, uid id.StorageCheck, epoch int64
 			c.Total = &size.Objects
 		}
 		if c.Scrub {
-			pace.SetLimit(rate.Limit(max(scrubRate, float64(size.Bytes)/scrubTime.Seconds())))
+			pace.SetLimit(rate.Limit(max(scrubRate, float64(size.Bytes+size.Objects*scrubFile)/scrubTime.Seconds())))
 		}
 	}
 	save := func(now *time.Time) error {

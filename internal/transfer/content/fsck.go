@@ -172,6 +172,11 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	if err != nil {
 		return err
 	}
+	if rest := int(scrubFile - read); at.pace != nil && rest > 0 {
+		if err := at.pace.WaitN(ctx, rest); err != nil {
+			return fmt.Errorf("wait for the pace: %w", err)
+		}
+	}
 	at.Objects++
 	at.Bytes += read
 	if finding == nil {
