@@ -84,11 +84,11 @@ func (r *hookReceiver) least() int {
 	return least
 }
 
-// TestWebhooks appends EVENTS (1000) events for ten webhooks while the server is killed KILLS (20) times. Each committed event arrives at
+// TestWebhooks appends EVENTS (1000) events for nine webhooks while the server is killed KILLS (20) times. Each committed event arrives at
 // each webhook under one id, no other arrives, and the Go library of Standard Webhooks verifies each message. MESSAGES names a file for
 // another library.
 func TestWebhooks(t *testing.T) {
-	const hooks = 10
+	const hooks = 9 // and the one of /demo/webhooks: a person may have ten
 	count := number(t, "EVENTS", 1000)
 	kills := number(t, "KILLS", 20)
 	file, err := os.Create(cmp.Or(os.Getenv("MESSAGES"), os.DevNull))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# 10,000 deliveries to webhooks while the server is killed KILLS (20) times, verified by the Go library of Standard Webhooks, by npm's,
+# 9,000 deliveries to webhooks while the server is killed KILLS (20) times, verified by the Go library of Standard Webhooks, by npm's,
 # and by svix.
 set -euo pipefail
 . "$(dirname "$0")/../lib.sh"
