@@ -78,6 +78,7 @@ func (s *server) check(ctx context.Context) (checked, error) {
 // expiry is what was measured while transfers that fell due at once ended.
 type expiry struct {
 	transfers int
+	update    time.Duration   // of one UPDATE of the same rows, which is what the database needs at least
 	took      time.Duration   // until the last has ended
 	logged    time.Duration   // until the transparency log had its entry
 	purged    time.Duration   // until its bytes and objects are deleted
@@ -88,13 +89,14 @@ type expiry struct {
 
 // expire lets transfers fall due at once, and sends requests of ordinary persons until their bytes are purged.
 func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e expiry, err error) {
-	due := time.Now().Add(30 * time.Second)
+	began := time.Now()
+	due := began.Add(30 * time.Second)
 	done, err := conn.Exec(ctx, `UPDATE transfer.transfers SET expires_at = $2::timestamptz - interval '7 days'
 		WHERE uid IN (SELECT uid FROM transfer.transfers WHERE ended_at IS NULL ORDER BY created_at LIMIT $1)`, g.due, due)
 	if err != nil {
 		return e, err
 	}
-	e.transfers = int(done.RowsAffected())
+	e.transfers, e.update = int(done.RowsAffected()), time.Since(began)
 	if err := run(ctx, conn, "VACUUM transfer.transfers", "CHECKPOINT"); err != nil { // as when the update had been long ago
 		return e, err
 	}
@@ -107,7 +109,8 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 	if err := run(ctx, conn, "SET enable_seqscan = off"); err != nil {
 		return e, err
 	}
-	var began, asked time.Time
+	began = time.Time{}
+	var asked time.Time
 	var now state
 	for n := 0; ctx.Err() == nil; n++ {
 		if time.Since(asked) > 200*time.Millisecond {

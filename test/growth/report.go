@@ -16,6 +16,7 @@ const (
 	ordinaryLimit, heavyLimit, searchLimit = 1.5, 3, 5
 	slowest                                = 300 * time.Millisecond
 	expiryLimit, othersLimit               = 20 * time.Second, 50 * time.Millisecond
+	expiryUpdates                          = 4 // of one UPDATE of the same rows, where that is longer than expiryLimit
 	fillLimit                              = 10 * time.Minute
 )
 
@@ -68,9 +69,10 @@ func reportJobs(w io.Writer, r result) (int, error) {
 	}
 	fmt.Fprintf(&b, "start %s ms, resident memory %d MB.\n", ms(r.start), r.rss>>20)
 	d := r.due
-	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s (limit %s) %s, %s of processor time of server and Postgres; %d requests "+
-		"meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
-		d.transfers, d.took.Round(100*time.Millisecond), expiryLimit, missed.of(d.took <= expiryLimit), d.busy.Round(100*time.Millisecond),
+	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s, %.1f× one UPDATE of them (limit %s, or %d×) %s, %s of processor time of server "+
+		"and Postgres; %d requests meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
+		d.transfers, d.took.Round(100*time.Millisecond), float64(d.took)/float64(d.update), expiryLimit, expiryUpdates,
+		missed.of(d.took <= max(expiryLimit, expiryUpdates*d.update)), d.busy.Round(100*time.Millisecond),
 		len(d.others), ms(quantile(d.others, 0.5)), ms(quantile(d.others, 0.99)), othersLimit, missed.of(quantile(d.others, 0.99) <= othersLimit))
 	fmt.Fprintf(&b, "The log had their entries after %s. Bytes and objects were deleted after %s; requests meanwhile: p99 %s ms.\n",
 		d.logged.Round(100*time.Millisecond), d.purged.Round(100*time.Millisecond), ms(quantile(d.after, 0.99)))
