@@ -69,8 +69,8 @@ func reportJobs(w io.Writer, r result) (int, error) {
 	}
 	fmt.Fprintf(&b, "start %s ms, resident memory %d MB.\n", ms(r.start), r.rss>>20)
 	d := r.due
-	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s, %.1f× one UPDATE of them (limit %s, or %d×) %s, %s of processor time of server "+
-		"and Postgres; %d requests meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
+	fmt.Fprintf(&b, "%d transfers that fell due at once ended in %s, %.1f× one UPDATE of them (limit %s, or %d×) %s, %s of processor time "+
+		"of server and Postgres; %d requests meanwhile: p50 %s ms, p99 %s ms (limit %s) %s.\n",
 		d.transfers, d.took.Round(100*time.Millisecond), float64(d.took)/float64(d.update), expiryLimit, expiryUpdates,
 		missed.of(d.took <= max(expiryLimit, expiryUpdates*d.update)), d.busy.Round(100*time.Millisecond),
 		len(d.others), ms(quantile(d.others, 0.5)), ms(quantile(d.others, 0.99)), othersLimit, missed.of(quantile(d.others, 0.99) <= othersLimit))
