@@ -150,7 +150,7 @@ func TestScrubOfSmallFiles(t *testing.T) {
 	}
 	poll.Until(t, "the check has ended", func() bool {
 		list, err := s.App.Content.Checks(t.Context(), 1)
-		return err == nil && list[0].State == "done" && list[0].Objects == files
+		return err == nil && len(list) == 1 && list[0].State == "done" && list[0].Objects == files
 	})
 	// 64 files a second, after four at once.
 	if took := time.Since(began); took < (files-4)*time.Second/64 {

@@ -89,14 +89,14 @@ type expiry struct {
 
 // expire lets transfers fall due at once, and sends requests of ordinary persons until their bytes are purged.
 func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e expiry, err error) {
-	began := time.Now()
-	due := began.Add(30 * time.Second)
+	updating := time.Now()
+	due := updating.Add(30 * time.Second)
 	done, err := conn.Exec(ctx, `UPDATE transfer.transfers SET expires_at = $2::timestamptz - interval '7 days'
 		WHERE uid IN (SELECT uid FROM transfer.transfers WHERE ended_at IS NULL ORDER BY created_at LIMIT $1)`, g.due, due)
 	if err != nil {
 		return e, err
 	}
-	e.transfers, e.update = int(done.RowsAffected()), time.Since(began)
+	e.transfers, e.update = int(done.RowsAffected()), time.Since(updating)
 	if err := run(ctx, conn, "VACUUM transfer.transfers", "CHECKPOINT"); err != nil { // as when the update had been long ago
 		return e, err
 	}
@@ -109,8 +109,7 @@ func (g *growth) expire(ctx context.Context, conn *pgx.Conn, srv *server) (e exp
 	if err := run(ctx, conn, "SET enable_seqscan = off"); err != nil {
 		return e, err
 	}
-	began = time.Time{}
-	var asked time.Time
+	var began, asked time.Time
 	var now state
 	for n := 0; ctx.Err() == nil; n++ {
 		if time.Since(asked) > 200*time.Millisecond {

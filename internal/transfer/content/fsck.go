@@ -15,6 +15,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/id"
+	"github.com/consign-dev/consign/internal/jobs"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
@@ -172,10 +173,8 @@ func (s *Service) fsckRow(ctx context.Context, row postgres.StoredObject, at *fs
 	if err != nil {
 		return err
 	}
-	if rest := int(scrubFile - read); at.pace != nil && rest > 0 {
-		if err := at.pace.WaitN(ctx, rest); err != nil {
-			return fmt.Errorf("wait for the pace: %w", err)
-		}
+	if err := turn(ctx, at.pace, int(scrubFile-read)); err != nil {
+		return err
 	}
 	at.Objects++
 	at.Bytes += read
@@ -238,7 +237,7 @@ func (s *Service) unchanged(ctx context.Context, row postgres.StoredObject, segm
 }
 
 // checkStored compares the segments of one object with their rows, and with the sum of a complete object. The finding is nil when they
-// agree.
+// agree. An error says nothing about the bytes: the check ends, or the storage is away.
 func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
 	segments []postgres.Segment, pace *rate.Limiter) (read int64, _ *Finding, _ error) {
 	for _, g := range segments {
@@ -254,10 +253,15 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
 	sum := sha256.New()
 	pooled := buffers.Get().(*[]byte)
 	defer buffers.Put(pooled)
-	read, err := io.CopyBuffer(sum, pacedReader{ctx, r, pace}, *pooled)
+	paced := &pacedReader{Reader: r, ctx: ctx, pace: pace}
+	read, err := io.CopyBuffer(sum, paced, *pooled)
 	switch {
 	case ctx.Err() != nil:
 		return read, nil, context.Cause(ctx)
+	case paced.late != nil:
+		return read, nil, paced.late
+	case errors.Is(err, blob.ErrAway):
+		return read, nil, fmt.Errorf("check object %s: %w", row.UID, err)
 	case errors.Is(err, blob.ErrNotFound):
 		return read, findingOf(row, FindingLost, "%d bytes, segment %d is not finished in the store", row.Held, r.position().Number), nil
 	case err != nil:
@@ -270,20 +274,34 @@ func (s *Service) checkStored(ctx context.Context, row postgres.StoredObject,
 	return read, nil, nil
 }
 
+// turn waits until a check may read n more bytes; pace nil: at once. Shortly before ctx's deadline it returns jobs.Again, because a limiter
+// refuses a wait that ends after it.
+func turn(ctx context.Context, pace *rate.Limiter, n int) error {
+	switch {
+	case pace == nil || n <= 0:
+		return nil
+	case jobs.DeadlineNear(ctx):
+		return jobs.Again(0)
+	}
+	if err := pace.WaitN(ctx, n); err != nil {
+		return fmt.Errorf("wait for the pace: %w", err)
+	}
+	return nil
+}
+
 // pacedReader reads at the pace of a limiter; nil: at full speed. A buffer is at most the limiter's burst.
 type pacedReader struct {
-	ctx context.Context //nolint:containedctx // of one read of an object
 	io.Reader
+	ctx  context.Context //nolint:containedctx // of one read of an object
 	pace *rate.Limiter
+	late error // of turn
 }
 
 // Read implements io.Reader.
-func (p pacedReader) Read(b []byte) (int, error) {
+func (p *pacedReader) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
-	if n > 0 && p.pace != nil {
-		if err := p.pace.WaitN(p.ctx, n); err != nil {
-			return n, fmt.Errorf("wait for the pace: %w", err)
-		}
+	if p.late = turn(p.ctx, p.pace, n); p.late != nil {
+		return n, p.late
 	}
 	return n, err //nolint:wrapcheck // io.EOF
 }
