@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// limit is the timeout of Until. A busy test machine may need long.
-const limit = 30 * time.Second
+// limit is the timeout of Until. With the race detector on a busy disk, 30 s were too few for the start of a demo.
+const limit = 2 * time.Minute
 
-// Until polls until ok returns true and returns the time that took. After 30 s the test fails and names what did not happen.
+// Until polls until ok returns true and returns the time that took. After 2 minutes the test fails and names what did not happen.
 func Until(t testing.TB, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()

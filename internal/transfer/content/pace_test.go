@@ -2,6 +2,7 @@ package content
 
 import (
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,7 @@ type dripping struct {
 	io.Reader
 	bytes       int
 	pause       time.Duration
-	interrupted bool
+	interrupted atomic.Bool
 }
 
 func (d *dripping) Read(b []byte) (int, error) {
@@ -20,7 +21,7 @@ func (d *dripping) Read(b []byte) (int, error) {
 	return d.bytes, nil
 }
 
-func (d *dripping) Interrupt() { d.interrupted = true }
+func (d *dripping) Interrupt() { d.interrupted.Store(true) }
 
 // TestPace: a body is interrupted when a period brings fewer bytes than the minimum rate, which only time in Read counts.
 func TestPace(t *testing.T) {
@@ -46,8 +47,8 @@ func TestPace(t *testing.T) {
 					}
 					time.Sleep(time.Hour) // the storage is slow
 				}
-				if body.interrupted != c.slow || p.slow.Load() != c.slow {
-					t.Errorf("interrupted: %t, want %t", body.interrupted, c.slow)
+				if interrupted := body.interrupted.Load(); interrupted != c.slow || p.slow.Load() != c.slow {
+					t.Errorf("interrupted: %t, want %t", interrupted, c.slow)
 				}
 			})
 		})
