@@ -123,9 +123,9 @@ func shorten(name string, write func(original string, text []byte) error) error 
 	if err != nil {
 		return err
 	}
-	short := bytes.Replace(text, []byte("limit = 30 * time.Second"), []byte("limit = 8 * time.Second"), 1)
+	short := bytes.Replace(text, []byte("limit = 2 * time.Minute"), []byte("limit = 8 * time.Second"), 1)
 	if bytes.Equal(short, text) {
-		return fmt.Errorf("%s has no limit of 30 s", name)
+		return fmt.Errorf("%s has no limit of 2 minutes", name)
 	}
 	return write(name, short)
 }
