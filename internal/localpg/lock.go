@@ -16,6 +16,7 @@ type lockMode int
 const (
 	shared lockMode = iota
 	exclusive
+	unlocked
 )
 
 var errLocked = errors.New("locked by another process")
@@ -80,4 +81,9 @@ func openLock(path string) (*os.File, error) {
 	return f, nil
 }
 
-func (l *lock) release() { l.file.Close() }
+// release unlocks before it closes: a child has a copy of the file until it executes its program, and a lock lasts until the last copy is
+// closed.
+func (l *lock) release() {
+	_ = flock(l.file, unlocked)
+	l.file.Close()
+}

@@ -19,10 +19,7 @@ func detached(a account) *syscall.SysProcAttr {
 }
 
 func flock(f *os.File, how lockMode) error {
-	operation := syscall.LOCK_SH
-	if how == exclusive {
-		operation = syscall.LOCK_EX
-	}
+	operation := map[lockMode]int{shared: syscall.LOCK_SH, exclusive: syscall.LOCK_EX, unlocked: syscall.LOCK_UN}[how]
 	for {
 		err := syscall.Flock(int(f.Fd()), operation|syscall.LOCK_NB)
 		switch {
