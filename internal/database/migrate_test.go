@@ -3,7 +3,6 @@
 package database_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/testkit/output"
 	"github.com/consign-dev/consign/internal/testkit/pgtest"
 	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/migrations"
@@ -115,14 +115,19 @@ func TestMigrateWaitsOnlyAsLongAsItsContext(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_lock($1)", int64(0x636f6e7369676e)); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var log bytes.Buffer
-	if err := database.Migrate(ctx, url, slog.New(slog.NewTextHandler(&log, nil))); err == nil {
+	var log output.Buffer
+	migrated := make(chan error, 1)
+	go func() { migrated <- database.Migrate(ctx, url, slog.New(slog.NewTextHandler(&log, nil))) }()
+	poll.Until(t, "the log says why Migrate waits", func() bool { return strings.Contains(log.String(), "waiting for another migration") })
+	time.Sleep(300 * time.Millisecond) // for several looks at the lock
+	cancel()
+	if err := <-migrated; err == nil {
 		t.Error("migrated although another process holds the lock")
 	}
-	if strings.Count(log.String(), "waiting for another migration") != 1 {
-		t.Errorf("the log does not say why Migrate waits:\n%s", log.String())
+	if n := strings.Count(log.String(), "waiting for another migration"); n != 1 {
+		t.Errorf("the log says it %d times", n)
 	}
 }
 

@@ -27,7 +27,8 @@ type FoundOrganization struct {
 	Key string
 }
 
-// rows returns the statement of the uids and keys of a page. An organization is found by the first of its hostnames that match.
+// rows returns the statement of the uids and keys of a page. An organization is found by the first of its hostnames that match. They are
+// read by its uid, because the range of all hostnames before one grows with each page.
 func (q OrganizationsPage) rows() (sql string, args []any) {
 	switch {
 	case !q.One.IsZero():
@@ -35,8 +36,8 @@ func (q OrganizationsPage) rows() (sql string, args []any) {
 	case q.ByHost:
 		return `SELECT h.organization AS uid, h.host COLLATE "C" AS key FROM identity.hosts h
 			WHERE (h.host COLLATE "C", h.organization) > ($2, $3) AND h.host COLLATE "C" < $4
-			  AND NOT EXISTS (SELECT FROM identity.hosts x WHERE x.organization = h.organization AND x.host COLLATE "C" >= $6
-				AND x.host COLLATE "C" < h.host COLLATE "C" OFFSET 0)
+			  AND (SELECT bool_and(x.host COLLATE "C" >= h.host COLLATE "C" OR x.host COLLATE "C" < $6)
+				FROM identity.hosts x WHERE x.organization = h.organization)
 			ORDER BY h.host COLLATE "C", h.organization LIMIT $5`,
 			[]any{max(q.Prefix, q.AfterKey), q.After, q.Prefix + lastRune, q.Limit, q.Prefix}
 	}

@@ -118,6 +118,16 @@ func TestListsOfOperatorsReadNoWholeTable(t *testing.T) {
 			t.Errorf("%s reads rows that it does not need: %v", name, w.Removed)
 		}
 	}
+	blocks := func(q OrganizationsPage) int {
+		if _, err := find(q)(); err != nil {
+			t.Error(err)
+		}
+		return w.Blocks
+	}
+	first, later := blocks(OrganizationsPage{ByHost: true}), blocks(OrganizationsPage{ByHost: true, AfterKey: "firm9"})
+	if later > 2*first {
+		t.Errorf("a late page by hostname reads %d blocks, the first one %d", later, first)
+	}
 	rows, err := s.People(ctx, PeoplePage{Part: "p77", Candidates: 100, Limit: 51}) // a later address has it
 	if err != nil || len(rows) != 1 || rows[0].Found || !rows[0].Last {
 		t.Errorf("the last candidate, behind which the next page begins: %+v (%v)", rows, err)

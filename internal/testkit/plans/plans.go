@@ -24,6 +24,7 @@ type Witness struct {
 	Generic []string // the same, in a plan for all arguments
 	Windows int
 	Removed []string // filters that remove more than they keep
+	Blocks  int      // of 8 KiB that it reads, also from memory
 }
 
 // New returns a Witness of the statements that it passes on to q.
@@ -59,10 +60,11 @@ func (w *Witness) explain(ctx context.Context, sql string, args []any) {
 	w.t.Helper()
 	ctx = database.Unhurried(ctx)
 	raw := w.plan(ctx, func(run func(sql string, args ...any) []byte) []byte {
-		return run(`EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) `+sql, args...)
+		return run(`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) `+sql, args...)
 	})
 	custom := parsed(w.t, raw)
 	w.Scans, w.Windows, w.Removed = custom.scanned(nil), strings.Count(string(raw), `"WindowAgg"`), custom.wasted(nil)
+	w.Blocks = custom.Hit + custom.Read
 	nulls := ""
 	if len(args) > 0 {
 		nulls = "(NULL" + strings.Repeat(", NULL", len(args)-1) + ")"
@@ -120,6 +122,8 @@ type node struct {
 	Loops     float64 `json:"Actual Loops"`           // 0: never executed
 	Filtered  float64 `json:"Rows Removed by Filter"` // of each loop
 	Joined    float64 `json:"Rows Removed by Join Filter"`
+	Hit       int     `json:"Shared Hit Blocks"` // with those of Plans
+	Read      int     `json:"Shared Read Blocks"`
 	Plans     []node
 }
 
