@@ -3,9 +3,11 @@
 package localpg
 
 import (
+	"context"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestReleaseWithCopy: a released lock is free although a child that has not executed its program yet has a copy of its file. A lock that
@@ -28,4 +30,28 @@ func TestReleaseWithCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.release()
+}
+
+// TestCloseAfterFailedRecreate: a cluster whose lock another process took meanwhile can be closed.
+func TestCloseAfterFailedRecreate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	users, err := acquire(t.Context(), filepath.Join(dir, "of this process"), shared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := acquire(t.Context(), filepath.Join(dir, "users.lock"), exclusive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.release()
+	c := &Cluster{options: Options{Dir: dir}, users: users}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Recreate(ctx); err == nil {
+		t.Error("recreated although another process has the lock")
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -21,9 +21,11 @@ func (c *Cluster) Recreate(ctx context.Context) error {
 	c.users.release()
 	alone, err := tryExclusive(path)
 	if err != nil {
-		if c.users, err = acquire(ctx, path, shared); err != nil {
+		again, err := acquire(ctx, path, shared)
+		if err != nil {
 			return err
 		}
+		c.users = again
 		return fmt.Errorf("%s: %w", c.dir, ErrShared)
 	}
 	err = errors.Join(c.ensureRunning(ctx), c.drop(ctx), c.ensureDatabase(ctx))
