@@ -17,10 +17,10 @@ server=http://localhost:$public
 cutter=""
 at_exit 'end "$cutter"'
 
-network() { # network CUTS: the public port leads to the server from now on, and cuts so many connections while SIZE is sent
+network() { # network CUTS [RATE]: the public port leads to the server from now on, with so many cuts in SIZE, at RATE bytes a second
   [ -z "$cutter" ] || end "$cutter"
   : >"$work/cuts"
-  node test/clients/cut.mjs "$public" "$port" $((SIZE * 1000000 / ($1 + 1) + 1)) "$1" >"$work/cuts" &
+  node test/clients/cut.mjs "$public" "$port" $((SIZE * 1000000 / ($1 + 1) + 1)) "$@" >"$work/cuts" &
   cutter=$!
   for _ in $(seq 50); do curl -fs -o /dev/null "$server/readyz" && return; sleep 0.1; done
   fail "the network does not answer"
@@ -75,7 +75,7 @@ network 0
 node test/uploads/suite.mjs "${site[@]}"
 
 step "the Uppy example of docs/use/uploads.md in Chromium, on another site: $SIZE MB, cuts, and a reload"
-network 5
+network 5 $((SIZE * 200000)) # 5 s: Uppy tells progress twice a second, and the page is loaded again in the middle
 node test/uploads/uppy.mjs "${site[@]}" "$work/file"
 [ "$(wc -l <"$work/cuts")" -ge 5 ] || fail "only $(wc -l <"$work/cuts") cuts"
 works "@uppy/tus, in Chromium" "$(npm_version @uppy/tus)" "$SIZE MB from another site under 5 cuts and a reload"

@@ -53,7 +53,7 @@ func TestDamagedFile(t *testing.T) {
 		t.Errorf("doctor says %s", got)
 	}
 	uid := path.Base(transfer)
-	if log := s.Log(); strings.Count(log, "stored bytes are damaged") != 1 || !strings.Contains(log, uid) {
+	if log := s.Log(); strings.Count(log, `"stored bytes are damaged"`) != 1 || !strings.Contains(log, uid) {
 		t.Error("the log does not name the damaged file and its transfer once")
 	}
 	shown := operator.Get("/admin/v1/storage").Want(http.StatusOK)
@@ -206,7 +206,7 @@ func TestLostFile(t *testing.T) {
 	for range 2 {
 		ann.Get(object).Want(http.StatusServiceUnavailable)
 	}
-	if !strings.Contains(s.Log(), "stored bytes are damaged") {
+	if !strings.Contains(s.Log(), `"stored bytes are damaged"`) {
 		t.Error("the log does not name the lost file")
 	}
 	ann.Delete(transfer).Want(http.StatusNoContent)

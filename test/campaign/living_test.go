@@ -63,6 +63,7 @@ type living struct {
 	deepest   [4]int64
 	mailed    []string // addresses that get one mail each
 	transfers []string // paths of transfers that still have their files
+	examples  int64    // shared contents and objects of the demo's examples
 }
 
 func newLiving(t *testing.T) *living {
@@ -81,6 +82,7 @@ func newLiving(t *testing.T) *living {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.db.Close)
+	l.examples = l.contents()
 	l.signIn()
 	return l
 }
@@ -98,14 +100,14 @@ func (l *living) signIn() {
 func (l *living) killed(operation func() error) bool {
 	l.t.Helper()
 	var messages atomic.Int64
-	gone := make(chan struct{})
+	gone, last := make(chan struct{}), l.step[l.kind]
 	l.relay.Gate(func() bool {
 		n := messages.Add(1) - 1
-		if n == l.step[l.kind] {
+		if n == last {
 			l.signal(syscall.SIGKILL)
 			close(gone)
 		}
-		return n < l.step[l.kind]
+		return n < last
 	})
 	err := operation()
 	answered := err == nil
@@ -117,7 +119,7 @@ func (l *living) killed(operation func() error) bool {
 			l.signal(syscall.SIGKILL)
 		}
 	}
-	l.deepest[l.kind] = max(l.deepest[l.kind], l.step[l.kind])
+	l.deepest[l.kind] = max(l.deepest[l.kind], last)
 	if l.step[l.kind] += l.stride; answered && messages.Load() < l.step[l.kind] {
 		l.step[l.kind] = 0
 	}
@@ -354,7 +356,13 @@ func (l *living) checkMails() {
 	})
 }
 
-// end ends all transfers: then nothing is stored or booked any more.
+// contents returns the number of shared contents and objects.
+func (l *living) contents() int64 {
+	l.t.Helper()
+	return l.number(`SELECT count(*) + (SELECT count(*) FROM transfer.objects WHERE name IS NOT NULL) FROM transfer.shared_contents`)
+}
+
+// end ends all transfers: then only the demo's examples are stored and booked.
 func (l *living) end() {
 	l.t.Helper()
 	l.fsck()
@@ -367,7 +375,7 @@ func (l *living) end() {
 	}
 	l.within("all bytes are purged", func() bool { return l.number(`SELECT count(*) FROM transfer.discarded_objects`) == 0 })
 	l.checkVolumes("at the end")
-	if n := l.number(`SELECT count(*) + (SELECT count(*) FROM transfer.objects WHERE name IS NOT NULL) FROM transfer.shared_contents`); n != 0 {
+	if n := l.contents() - l.examples; n != 0 {
 		l.t.Errorf("%d shared contents and objects are left", n)
 	}
 	l.fsck()

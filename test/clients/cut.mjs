@@ -1,8 +1,9 @@
-// A network that fails: node cut.mjs LISTEN_PORT TARGET_PORT EVERY_BYTES CUTS. It forwards connections and cuts the one that is
-// transferring whenever so many bytes have gone to the target, as many times as CUTS says. It prints a line for each cut.
+// A network that fails: node cut.mjs LISTEN_PORT TARGET_PORT EVERY_BYTES CUTS [RATE]. It forwards connections and cuts the one that is
+// transferring whenever so many bytes have gone to the target, as many times as CUTS says. It prints a line for each cut. RATE is the most
+// bytes a second that each connection sends to the target.
 import net from 'node:net';
 
-const [listen, target, every, most] = process.argv.slice(2).map(Number);
+const [listen, target, every, most, rate = Infinity] = process.argv.slice(2).map(Number);
 let sent = 0;
 let cuts = 0;
 
@@ -21,9 +22,11 @@ net.createServer((client) => {
       server.write(data.subarray(0, data.length >> 1), end);
       return;
     }
-    if (!server.write(data)) {
-      client.pause();
-      server.once('drain', () => client.resume());
-    }
+    const full = !server.write(data);
+    if (!full && rate === Infinity) return;
+    client.pause();
+    const next = () => setTimeout(() => client.resume(), data.length * 1000 / rate);
+    if (full) server.once('drain', next);
+    else next();
   });
 }).listen(listen, '127.0.0.1');

@@ -24,8 +24,7 @@ import (
 func newScanned(t *testing.T, options ...testkit.Option) (*testkit.Server, *testkit.Person, *scanner.Clamd) {
 	t.Helper()
 	daemon := scanner.NewClamd(t)
-	s, ann := newMailbox(t, append([]testkit.Option{testkit.Env("CONSIGN_SCANNER_URL", daemon.URL),
-		testkit.Env("CONSIGN_SCANNER_TIMEOUT", "2s")}, options...)...)
+	s, ann := newMailbox(t, append([]testkit.Option{testkit.Env("CONSIGN_SCANNER_URL", daemon.URL)}, options...)...)
 	return s, ann, daemon
 }
 
