@@ -253,9 +253,8 @@ func (b *broken) refuse(kinds string) {
 	b.bucket.refused = kinds
 }
 
-// testbed are findings of the machine that runs this test.
-// Its servers' clock stands still.
-var testbed = []string{"database.durable", "database.superuser", "clock.server"}
+// testbed are findings of the machine that runs this test, whose disk may have no journal, and of its servers, whose clock stands still.
+var testbed = []string{"database.durable", "database.superuser", "clock.server", "storage.no-journal"}
 
 // TestBreakages prints the table, and fails for a row whose wanted sources do not say so, and for a control that is not green.
 func TestBreakages(t *testing.T) {
