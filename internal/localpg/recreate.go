@@ -22,7 +22,7 @@ func (c *Cluster) Recreate(ctx context.Context) error {
 	alone, err := tryExclusive(path)
 	if err != nil {
 		again, err := acquire(ctx, path, shared)
-		if err != nil {
+		if err != nil { // the released lock stays: Close releases it once more, which does nothing
 			return err
 		}
 		c.users = again
