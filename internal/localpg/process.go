@@ -28,6 +28,7 @@ const (
 	longestLog     = 16 << 20         // bytes of postgres.log from which a start truncates it
 
 	codeTooManyConnections = "53300"
+	codeStopped            = "57P01" // this connection was made just before
 	codeStartingOrStopping = "57P03"
 )
 
@@ -74,7 +75,7 @@ func (c *Cluster) answer(ctx context.Context) error {
 		switch pg.Code {
 		case codeTooManyConnections:
 			return nil
-		case codeStartingOrStopping:
+		case codeStopped, codeStartingOrStopping:
 			return errNotReady
 		default:
 			return err

@@ -3,7 +3,7 @@
 // All test processes of a user share one private cluster without fsync, under the system's temporary directory; the
 // databases are clones of a template. The template is named after the hash of the migrations; the first process that
 // needs it creates it. A test cannot know whether it is the last one of its process. Therefore a small watchdog stops the
-// cluster after a minute without connections; the next run restarts it in 0.1 s. Databases left by killed tests and
+// cluster after a minute without test processes; the next run restarts it in 0.1 s. Databases left by killed tests and
 // templates of old schemas are dropped after some hours.
 package pgtest
 
@@ -105,7 +105,8 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 // server is the shared cluster as this process sees it.
 type server struct {
 	cluster  *localpg.Cluster
-	admin    *pgxpool.Pool // its open connection keeps the watchdog away
+	session  *pgx.Conn // its lock keeps the watchdog away
+	admin    *pgxpool.Pool
 	template string
 }
 
@@ -156,17 +157,10 @@ func open(ctx context.Context) (*server, error) {
 	defer cancel()
 	dir := filepath.Join(os.TempDir(), "consign-pgtest-"+strconv.Itoa(os.Geteuid()))
 	s, err := connect(ctx, dir)
-	if err != nil { // the watchdog may have stopped the cluster between its start and the connection; one retry is enough
+	if err != nil { // the watchdog may stop the cluster until this process has its lock; the next start waits for that stop
 		s, err = connect(ctx, dir)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := s.ensureTemplate(ctx); err != nil {
-		s.admin.Close()
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 func connect(ctx context.Context, dir string) (*server, error) {
@@ -180,21 +174,42 @@ func connect(ctx context.Context, dir string) (*server, error) {
 			return nil, err
 		}
 	}
-	cfg, err := pgxpool.ParseConfig(cluster.URL("postgres"))
+	s := &server{cluster: cluster}
+	if s.session, err = use(ctx, cluster); err != nil {
+		return nil, err
+	}
+	if s.admin, err = s.open(ctx); err != nil {
+		_ = s.session.Close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+// use opens the session that marks the cluster as used: the watchdog stops a cluster only while nobody shares this lock. A call
+// during that stop fails.
+func use(ctx context.Context, cluster *localpg.Cluster) (*pgx.Conn, error) {
+	session, err := pgx.Connect(ctx, cluster.URL("postgres"))
 	if err != nil {
 		return nil, err
 	}
-	cfg.MinConns, cfg.MaxConns = 1, 4
-	cfg.MaxConnLifetime = 24 * time.Hour
-	admin, err := pgxpool.NewWithConfig(ctx, cfg)
+	if _, err := session.Exec(ctx, "SELECT pg_advisory_lock_shared("+usedLock+")"); err != nil {
+		_ = session.Close(ctx)
+		return nil, err
+	}
+	return session, nil
+}
+
+// open makes the template and the pool that makes and drops databases.
+func (s *server) open(ctx context.Context) (*pgxpool.Pool, error) {
+	if err := s.ensureTemplate(ctx); err != nil {
+		return nil, err
+	}
+	cfg, err := pgxpool.ParseConfig(s.cluster.URL("postgres"))
 	if err != nil {
 		return nil, err
 	}
-	if err := admin.Ping(ctx); err != nil {
-		admin.Close()
-		return nil, err
-	}
-	return &server{cluster: cluster, admin: admin}, nil
+	cfg.MaxConns = 4
+	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
 // ensureTemplate creates the template under an advisory lock and drops databases left by earlier runs.
@@ -204,28 +219,23 @@ func (s *server) ensureTemplate(ctx context.Context) error {
 		return err
 	}
 	s.template = prefixTemplate + hash[:16]
-	conn, err := s.admin.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Release()
 	key := fnv.New64a()
 	_, _ = key.Write([]byte(s.template)) // never fails
-	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(key.Sum64())); err != nil {
+	if _, err := s.session.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(key.Sum64())); err != nil {
 		return err
 	}
 	defer func() {
-		_, _ = conn.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(key.Sum64()))
+		_, _ = s.session.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", int64(key.Sum64()))
 	}()
 	var exists bool
-	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", s.template).Scan(&exists)
+	err = s.session.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", s.template).Scan(&exists)
 	if err != nil || exists {
 		return err
 	}
-	if err := s.makeTemplate(ctx, conn.Conn()); err != nil {
+	if err := s.makeTemplate(ctx, s.session); err != nil {
 		return fmt.Errorf("make template database: %w", err)
 	}
-	return sweep(ctx, conn.Conn(), s.template, time.Now())
+	return sweep(ctx, s.session, s.template, time.Now())
 }
 
 func (s *server) makeTemplate(ctx context.Context, conn *pgx.Conn) error {

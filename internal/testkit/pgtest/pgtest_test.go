@@ -90,23 +90,23 @@ func TestSweepAndWatchdog(t *testing.T) {
 		t.Errorf("left are %q (%v), want %q", left, err, want)
 	}
 
+	session, err := use(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := watch(cluster, "0.1"); err != nil {
 		t.Fatal(err)
 	}
-	running := func() bool {
-		c, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
-		if err == nil {
-			_ = c.Close(t.Context())
-		}
-		return err == nil
+	time.Sleep(time.Second)
+	if err := conn.Ping(t.Context()); err != nil {
+		t.Fatalf("the watchdog stopped a cluster in use: %v", err)
 	}
-	if err := conn.Close(t.Context()); err != nil {
+	if err := session.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); running(); {
+	for deadline := time.Now().Add(20 * time.Second); conn.Ping(t.Context()) == nil; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the watchdog did not stop a cluster without connections")
+			t.Fatal("the watchdog did not stop a cluster that nobody uses")
 		}
-		time.Sleep(700 * time.Millisecond) // each check connects, which resets the watchdog
 	}
 }

@@ -10,18 +10,26 @@ import (
 	"github.com/consign-dev/consign/internal/localpg"
 )
 
-const watchInterval = "30" // seconds
+const (
+	watchInterval = "30"     // seconds
+	usedLock      = "727405" // advisory lock in database postgres: shared by each test process until it ends
+)
 
-// The watchdog counts the other connections once per interval. After two counts of zero in a row it stops the postmaster. It
-// exits when the cluster is gone.
+// The watchdog tries the lock once per interval. If nobody shares it twice in a row, it stops the postmaster and holds the lock
+// until that ends its session. It exits when the cluster is gone.
 const watchdog = `
-lonely=0
+export PIDFILE="$3"
+alone=f
 while sleep "$4"; do
-  others=$("$1" -d "$2" -XAtc "SELECT count(*) FROM pg_stat_activity
-    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()") || exit 0
-  if [ "$others" -gt 0 ]; then lonely=0; continue; fi
-  lonely=$((lonely + 1))
-  if [ "$lonely" -ge 2 ]; then kill -INT "$(head -n 1 "$3")"; exit 0; fi
+  alone=$("$1" -d "$2" -XAtq -v before=$alone <<'SQL'
+SELECT alone, alone AND :'before' AS twice FROM pg_try_advisory_lock(` + usedLock + `) AS alone \gset
+\echo :alone
+\if :twice
+  \! kill -INT "$(head -n 1 "$PIDFILE")"
+  SELECT pg_sleep(60);
+\endif
+SQL
+  ) || exit 0
 done`
 
 // watch starts the watchdog of a cluster that was just started. Without psql it starts none, and the cluster keeps running.
