@@ -322,6 +322,8 @@ export async function consoleTests() {
       const wide = await q.evaluate(() => document.documentElement.scrollWidth);
       if (look === "360") equal(wide, 360, "width of the page");
     }
+    const found = await page(await signedIn(olga), `/admin/organizations?by=hostname&search=${host}`);
+    await found.getByRole("link", { name }).waitFor();
     const none = await page(await signedIn(olga), "/admin/organizations?by=hostname&search=nowhere.test");
     await none.getByText("Nothing matches.").waitFor();
   });
