@@ -258,11 +258,7 @@ func (j *sealing) read(ctx context.Context, late func() bool) error {
 		b := j.progress.buffer()
 		b = b[:min(int64(len(b)), j.source.size()-j.held)]
 		if _, err := io.ReadFull(j.source, b); err != nil {
-			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, sealed.ErrDamaged) || errors.Is(err, blob.ErrNotFound) ||
-				errors.Is(err, blob.ErrSize) {
-				return fmt.Errorf("%w: %w", errGone, err)
-			}
-			return storageError("read segments", err)
+			return j.unread(ctx, err)
 		}
 		j.progress.add(b)
 		j.held += int64(len(b))
@@ -276,6 +272,21 @@ func (j *sealing) read(ctx context.Context, late func() bool) error {
 		}
 	}
 	return nil
+}
+
+// unread returns why the present segment cannot be read: errGone when its bytes are damaged, or the store says itself that it lacks them.
+// A read fails for other reasons, too: the network breaks, or a service lacks an object for a moment while another request finishes it.
+func (j *sealing) unread(ctx context.Context, err error) error {
+	g := j.source.position()
+	gone := errors.Is(err, sealed.ErrDamaged)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrSize) {
+		held, asked := j.s.blobs.Held(ctx, blob.SegmentKey(g.UID))
+		gone = gone || errors.Is(asked, blob.ErrNotFound) || asked == nil && held != g.Size
+	}
+	if gone {
+		return fmt.Errorf("%w: %w", errGone, err)
+	}
+	return storageError("read segments", err)
 }
 
 // save saves the sums, and renews the lease, or ends it when this is the last call.

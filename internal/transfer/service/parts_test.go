@@ -7,8 +7,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -406,6 +408,39 @@ func TestPartsLost(t *testing.T) {
 		t.Errorf("%d bytes are charged", held)
 	}
 	mustUpload(w, c, r, "a", inParts(1, piece(data, 1)))
+	w.wantJoined(c, r, data)
+}
+
+// unreadable is a store whose blobs cannot be opened for a while, though it holds them.
+type unreadable struct {
+	blob.Store
+	now atomic.Bool
+}
+
+func (u *unreadable) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
+	if u.now.Load() {
+		return nil, fmt.Errorf("open blob %s: %w", key, blob.ErrNotFound)
+	}
+	return u.Store.Open(ctx, key)
+}
+
+// TestPartsUnreadable: parts that cannot be read for a while are kept while the store says that it holds them.
+func TestPartsUnreadable(t *testing.T) {
+	t.Parallel()
+	w, c, r := newReservation(t)
+	store := &unreadable{Store: w.blobs}
+	w.Service, w.content = w.serve(store)
+	data := random(3 * mib)
+	w.plan(c, r, data)
+	store.now.Store(true)
+	for number := range 3 {
+		mustUpload(w, c, r, "a", inParts(number+1, piece(data, number+1)))
+	}
+	w.seal(w.content, c, r)
+	if p, err := w.Parts(t.Context(), c, r, "a"); err != nil || len(p.Parts) != 3 || p.Joined != 0 {
+		t.Errorf("parts are %+v (%v)", p, err)
+	}
+	store.now.Store(false)
 	w.wantJoined(c, r, data)
 }
 
