@@ -28,7 +28,7 @@ const (
 	longestLog     = 16 << 20         // bytes of postgres.log from which a start truncates it
 
 	codeTooManyConnections = "53300"
-	codeStopped            = "57P01" // this connection was made just before
+	codeStopped            = "57P01" // after it had accepted the connection
 	codeStartingOrStopping = "57P03"
 )
 

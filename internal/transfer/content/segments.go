@@ -44,6 +44,9 @@ func (s *Service) openSegment(ctx context.Context, g postgres.Segment) (blob.Rea
 		// The server stopped after the row had all bytes and before the store had finished the segment.
 		if err = s.blobs.Finish(ctx, key, g.Size); err == nil {
 			r, err = s.blobs.Open(ctx, key)
+			if errors.Is(err, blob.ErrNotFound) { // another request finishes it again: a service may lack it for a moment
+				err = fmt.Errorf("%w: it was just there", blob.ErrAway)
+			}
 		}
 	}
 	if err != nil {

@@ -194,7 +194,7 @@ func (v *verified) fail(cause error) error {
 		return v.err
 	}
 	v.err = storageError("read object", cause)
-	if slices.ContainsFunc([]error{errSum, sealed.ErrDamaged, io.EOF, io.ErrUnexpectedEOF},
+	if !errors.Is(cause, blob.ErrAway) && slices.ContainsFunc([]error{errSum, sealed.ErrDamaged, io.EOF, io.ErrUnexpectedEOF},
 		func(e error) bool { return errors.Is(cause, e) }) {
 		v.decided(false, cause)
 		v.err = transfer.ErrDamaged.Because(cause)

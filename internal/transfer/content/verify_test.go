@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"testing"
 	"testing/iotest"
 
 	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/transfer"
 )
 
@@ -68,6 +70,7 @@ func TestVerifiedReader(t *testing.T) {
 		"short":              {object[:1000], io.EOF, 1000, transfer.ErrDamaged, 1},
 		"away at once":       {nil, away, 0, away, 0},
 		"away at the end":    {object[:len(object)-1], away, len(object) - heldBack, away, 0},
+		"the network breaks": {object[:1000], fmt.Errorf("%w: %w", blob.ErrAway, io.ErrUnexpectedEOF), 1000, fault.ErrUnavailable, 0},
 		"deleted meanwhile":  {object[:1000], blob.ErrNotFound, 1000, transfer.ErrNotFound, 0},
 	} {
 		v, decided := open(is.stored, is.ends)

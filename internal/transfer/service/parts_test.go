@@ -411,37 +411,59 @@ func TestPartsLost(t *testing.T) {
 	w.wantJoined(c, r, data)
 }
 
-// unreadable is a store whose blobs cannot be opened for a while, though it holds them.
+// unreadable is a store whose blobs cannot be opened or read for a while, though it holds them.
 type unreadable struct {
 	blob.Store
-	now atomic.Bool
+	open, read error
+	now        atomic.Bool
 }
 
 func (u *unreadable) Open(ctx context.Context, key blob.Key) (blob.Reader, error) {
-	if u.now.Load() {
-		return nil, fmt.Errorf("open blob %s: %w", key, blob.ErrNotFound)
+	if u.now.Load() && u.open != nil {
+		return nil, u.open
 	}
-	return u.Store.Open(ctx, key)
+	r, err := u.Store.Open(ctx, key)
+	if u.now.Load() && err == nil {
+		r = unreadableBlob{r, u.read}
+	}
+	return r, err
 }
+
+type unreadableBlob struct {
+	blob.Reader
+	err error
+}
+
+func (u unreadableBlob) Read([]byte) (int, error) { return 0, u.err }
 
 // TestPartsUnreadable: parts that cannot be read for a while are kept while the store says that it holds them.
 func TestPartsUnreadable(t *testing.T) {
 	t.Parallel()
-	w, c, r := newReservation(t)
-	store := &unreadable{Store: w.blobs}
-	w.Service, w.content = w.serve(store)
-	data := random(3 * mib)
-	w.plan(c, r, data)
-	store.now.Store(true)
-	for number := range 3 {
-		mustUpload(w, c, r, "a", inParts(number+1, piece(data, number+1)))
+	for name, store := range map[string]*unreadable{
+		"not found":         {open: blob.ErrNotFound},
+		"not found later":   {read: blob.ErrNotFound},
+		"ended early":       {read: io.ErrUnexpectedEOF},
+		"the network broke": {read: fmt.Errorf("%w: %w", blob.ErrAway, io.ErrUnexpectedEOF)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, c, r := newReservation(t)
+			store.Store = w.blobs
+			w.Service, w.content = w.serve(store)
+			data := random(3 * mib)
+			w.plan(c, r, data)
+			store.now.Store(true)
+			for number := range 3 {
+				mustUpload(w, c, r, "a", inParts(number+1, piece(data, number+1)))
+			}
+			w.seal(w.content, c, r)
+			if p, err := w.Parts(t.Context(), c, r, "a"); err != nil || len(p.Parts) != 3 || p.Joined != 0 {
+				t.Errorf("parts are %+v (%v)", p, err)
+			}
+			store.now.Store(false)
+			w.wantJoined(c, r, data)
+		})
 	}
-	w.seal(w.content, c, r)
-	if p, err := w.Parts(t.Context(), c, r, "a"); err != nil || len(p.Parts) != 3 || p.Joined != 0 {
-		t.Errorf("parts are %+v (%v)", p, err)
-	}
-	store.now.Store(false)
-	w.wantJoined(c, r, data)
 }
 
 // TestPartsCountForStrangers: the sums of strangers count the bytes of parts.
