@@ -274,16 +274,10 @@ func (j *sealing) read(ctx context.Context, late func() bool) error {
 	return nil
 }
 
-// unread returns why the present segment cannot be read: errGone when its bytes are damaged, or the store says itself that it lacks them.
-// A read fails for other reasons, too: the network breaks, or a service lacks an object for a moment while another request finishes it.
+// unread returns why the present segment cannot be read: errGone when its bytes are damaged, or the store lacks them.
 func (j *sealing) unread(ctx context.Context, err error) error {
-	g := j.source.position()
-	gone := errors.Is(err, sealed.ErrDamaged)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrSize) {
-		held, asked := j.s.blobs.Held(ctx, blob.SegmentKey(g.UID))
-		gone = gone || errors.Is(asked, blob.ErrNotFound) || asked == nil && held != g.Size
-	}
-	if gone {
+	short := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrSize)
+	if errors.Is(err, sealed.ErrDamaged) || short && j.s.lacks(ctx, j.source.position()) {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	return storageError("read segments", err)

@@ -22,17 +22,29 @@ func (s *Service) open(ctx context.Context, o id.Object, size int64, segmented b
 	if size == 0 {
 		return empty{bytes.NewReader(nil)}, nil // there are no segments
 	}
-	list := []postgres.Segment{{UID: id.Segment(o), Object: o, Size: size, Held: size}}
-	if segmented {
-		var err error
-		if list, err = s.store.Segments(ctx, o); err != nil {
-			return nil, err
-		}
-	}
-	if len(list) == 1 {
+	list, err := s.segments(ctx, o, size, segmented)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(list) == 1:
 		return s.openSegment(ctx, list[0])
 	}
 	return s.read(ctx, list), nil
+}
+
+// segments returns the segments of a complete object, which is not empty.
+func (s *Service) segments(ctx context.Context, o id.Object, size int64, segmented bool) ([]postgres.Segment, error) {
+	if !segmented {
+		return []postgres.Segment{{UID: id.Segment(o), Object: o, Size: size, Held: size}}, nil
+	}
+	return s.store.Segments(ctx, o)
+}
+
+// lacks reports whether the store says itself, when asked, that it does not have all bytes of a complete segment. A read that fails does
+// not say so: the network breaks, or a service lacks an object for a moment while another request finishes it.
+func (s *Service) lacks(ctx context.Context, g postgres.Segment) bool {
+	held, err := s.blobs.Held(ctx, blob.SegmentKey(g.UID))
+	return errors.Is(err, blob.ErrNotFound) || err == nil && held != g.Size
 }
 
 // openSegment opens the bytes of a complete segment.

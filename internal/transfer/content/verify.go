@@ -18,6 +18,7 @@ import (
 	"github.com/consign-dev/consign/internal/blob/sealed"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
+	"github.com/consign-dev/consign/internal/transfer/postgres"
 )
 
 const (
@@ -76,14 +77,14 @@ func (s *Service) openVerified(ctx context.Context, f storedFile) (io.ReadSeekCl
 	}
 	inner, err := s.open(ctx, f.content, f.size, f.segmented)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, s.missing(ctx, f.content, err)
+		return nil, s.missing(ctx, f, err)
 	}
 	if err != nil || f.size == 0 || len(f.sum) == 0 || s.checks.fit(f.content, s.now()) {
 		return inner, err
 	}
 	v := &verified{inner: inner, size: f.size, want: f.sum, sum: sha256.New(),
 		decided: func(fits bool, cause error) { s.decided(ctx, f.content, fits, cause) },
-		missing: func(cause error) error { return s.missing(ctx, f.content, cause) }}
+		missing: func(cause error) error { return s.missing(ctx, f, cause) }}
 	if f.size <= heldBack { // nothing of it is given out before the comparison, so the client can get an answer
 		if err := v.compare(); err != nil {
 			_ = v.Close()
@@ -104,17 +105,25 @@ func (s *Service) decided(ctx context.Context, content id.Object, fits bool, cau
 	}
 }
 
-// missing returns the error for an object whose bytes the storage does not have: transfer.ErrNotFound when they were deleted meanwhile,
-// otherwise transfer.ErrDamaged.
-func (s *Service) missing(ctx context.Context, content id.Object, cause error) error {
-	discarded, err := s.store.Discarded(context.WithoutCancel(ctx), content)
+// missing returns the error for an object that could not be read because the storage said that it lacks bytes of it: transfer.ErrNotFound
+// when they were deleted meanwhile, fault.ErrUnavailable when the storage has them after all, otherwise transfer.ErrDamaged.
+func (s *Service) missing(ctx context.Context, f storedFile, cause error) error {
+	ctx = context.WithoutCancel(ctx)
+	discarded, err := s.store.Discarded(ctx, f.content)
 	switch {
 	case err != nil:
 		return err
 	case discarded:
 		return transfer.ErrNotFound.Because(cause)
 	}
-	s.decided(ctx, content, false, cause)
+	list, err := s.segments(ctx, f.content, f.size, f.segmented)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list, func(g postgres.Segment) bool { return s.lacks(ctx, g) }) {
+		return storageError("read object", fmt.Errorf("%w: it lacked bytes for a moment: %w", blob.ErrAway, cause))
+	}
+	s.decided(ctx, f.content, false, cause)
 	return transfer.ErrDamaged.Because(cause)
 }
 

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/consign-dev/consign/internal/blob"
+	"github.com/consign-dev/consign/internal/fault"
 	"github.com/consign-dev/consign/internal/id"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 	"github.com/consign-dev/consign/internal/transfer/postgres"
+	"github.com/consign-dev/consign/internal/transfer/service"
 )
 
 // stored uploads data to a confirmed transfer and returns the object.
@@ -30,6 +32,41 @@ func (w *world) stored(data []byte) id.Object {
 		w.t.Fatal(err)
 	}
 	return done.Objects[0].UID
+}
+
+// TestDownloadUnreadable: a file that cannot be read for a while is not marked as damaged while the store says that it holds it.
+func TestDownloadUnreadable(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]*unreadable{
+		"not found":         {open: blob.ErrNotFound},
+		"not found later":   {read: blob.ErrNotFound},
+		"the network broke": {read: fmt.Errorf("%w: %w", blob.ErrAway, io.ErrUnexpectedEOF)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			owner := w.mailbox()
+			c, r := w.reserve()
+			data := random(1000)
+			w.attach(c, r, "a", int64(len(data)))
+			mustUpload(w, c, r, "a", whole(data))
+			done, err := w.Confirm(t.Context(), c, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			store.Store = w.blobs
+			w.Service, w.content = w.serve(store)
+			store.now.Store(true)
+			_, err = w.OpenDownload(t.Context(), service.DownloadAuth{Caller: owner}, done.UID, done.Objects[0].UID)
+			if !errors.Is(err, fault.ErrUnavailable) {
+				t.Errorf("while it cannot be read: %v", err)
+			}
+			store.now.Store(false)
+			if !bytes.Equal(w.download(owner, done.UID, done.Objects[0].UID), data) {
+				t.Error("the download differs")
+			}
+		})
+	}
 }
 
 // put writes bytes to the blob store without a row.
