@@ -27,7 +27,7 @@ type lease struct {
 	of       any
 	epoch    int64
 	previous *lease                  // of this process, which was stopped; nil: none
-	former   time.Time               // when the lease of the holder before ends, by the row
+	former   time.Time               // when the lease of the holder before ends, by the row; zero once await has waited for it
 	stop     context.CancelCauseFunc // of the context that take returned
 	done     chan struct{}           // closed when the holder no longer touches the bytes
 	renewed  time.Time               // last renewal in the row
@@ -59,18 +59,20 @@ func (l *leases) take(ctx context.Context, of any, epoch int64, former time.Time
 }
 
 // await returns once no other holder touches the bytes. One of this process closes its done; one of another process has stopped when its
-// lease has expired.
+// lease has expired. A holder that is stopped here has waited for neither: its former says for how long the next one still waits.
 func (h *lease) await(ctx context.Context) error {
-	previous := h.previous
-	if previous != nil {
+	if previous := h.previous; previous != nil {
 		<-previous.done // it has been stopped; waiting even when this request is cancelled keeps the order of writers
-		h.previous = nil
+		if h.previous = nil; previous.epoch == h.epoch-1 {
+			h.former = previous.former // the row's lease was that of previous
+		}
 	}
-	if rest := time.Until(h.former); rest > 0 && (previous == nil || previous.epoch != h.epoch-1) {
+	if rest := time.Until(h.former); rest > 0 {
 		timer := time.NewTimer(min(rest, leaseTime))
 		defer timer.Stop()
 		select {
 		case <-timer.C:
+			h.former = time.Time{}
 		case <-ctx.Done():
 		}
 	}

@@ -50,7 +50,7 @@ func TestLeaseAwaitsFormerHolder(t *testing.T) {
 	})
 }
 
-// TestLeaseOfStoppedHolder: a holder that was stopped while it waits learns why.
+// TestLeaseOfStoppedHolder: a holder that was stopped while it waits learns why. The next one waits for whom it was to wait.
 func TestLeaseOfStoppedHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l leases
@@ -61,7 +61,12 @@ func TestLeaseOfStoppedHolder(t *testing.T) {
 		if err := h.await(ctx); !errors.Is(err, stopped) || time.Since(begin) != time.Second {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
+		_, next, _ := l.take(t.Context(), "segment", 3, time.Now().Add(leaseTime), errLost) // the row has the lease of h
 		h.release()
+		if err := next.await(t.Context()); err != nil || time.Since(begin) != leaseTime {
+			t.Errorf("the next one after %s: %v", time.Since(begin), err)
+		}
+		next.release()
 	})
 }
 

@@ -257,6 +257,7 @@ func (w *writer) save(ctx context.Context, held int64, sums *postgres.Sums, last
 	}
 	if last {
 		p.Reserved = 0
+		p.Lease = max(p.Lease, time.Until(w.lease.former)) // the next writer waits for whom this one was to wait
 	}
 	began := time.Now()
 	ours, err := w.store(ctx, p)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/consign-dev/consign/internal/blob"
 	"github.com/consign-dev/consign/internal/database"
+	"github.com/consign-dev/consign/internal/testkit/poll"
 	"github.com/consign-dev/consign/internal/transfer"
 	"github.com/consign-dev/consign/internal/transfer/content"
 )
@@ -126,6 +127,48 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 			t.Errorf("%d bytes are reserved, want %d", got, want)
 		}
 		w.exec(`UPDATE transfer.segments SET lease_until = clock_timestamp() - interval '61 s'`)
+	}
+}
+
+// TestWriterStoppedWhileItWaits: a writer that waits for another replica's is stopped by a newer one, or left by its client. The next one
+// waits for that replica's writer, too.
+func TestWriterStoppedWhileItWaits(t *testing.T) {
+	t.Parallel()
+	for _, left := range []bool{false, true} {
+		t.Run(fmt.Sprint("left by its client: ", left), func(t *testing.T) {
+			t.Parallel()
+			w, c, r := newReservation(t)
+			w.attach(c, r, "a", 6)
+			const rest = 2 * time.Second
+			began := time.Now()
+			w.exec(`INSERT INTO transfer.segments (uid, object, number, size, epoch, lease_until)
+				SELECT uid, uid, 1, 6, 1, clock_timestamp() + $1::interval FROM transfer.objects`, rest)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			stopped := make(chan error, 1)
+			go func() {
+				_, err := w.Upload(ctx, c, r, "a", whole([]byte("abcdef")))
+				stopped <- err
+			}()
+			poll.Until(t, "the writer waits", func() bool { return w.count(`SELECT max(epoch) FROM transfer.segments`) == 2 })
+			ends := func(want error) {
+				if err := <-stopped; !errors.Is(err, want) {
+					t.Errorf("the stopped writer got %v, want %v", err, want)
+				}
+			}
+			if left {
+				leave()
+				ends(context.Canceled)
+			}
+			mustUpload(w, c, r, "a", whole([]byte("ghijkl")))
+			if waited := time.Since(began); waited < rest {
+				t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
+			}
+			if !left {
+				ends(transfer.ErrOvertaken)
+			}
+			w.nothingReserved()
+		})
 	}
 }
 
