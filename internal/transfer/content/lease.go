@@ -30,32 +30,33 @@ type lease struct {
 	former   time.Time               // when the lease of the holder before ends, by the row; zero once await has waited for it
 	stop     context.CancelCauseFunc // of the context that take returned
 	done     chan struct{}           // closed when the holder no longer touches the bytes
-	renewed  time.Time               // last renewal in the row
+	renewed  time.Time               // before the statement that took or last renewed it in the row
 	lost     bool                    // the row has another holder: nothing may be written any more
 }
 
 // errLost means that a lease belongs to somebody else, or that what it is for is gone.
 var errLost = errors.New("the lease is lost")
 
-// take makes the caller, whose epoch the row has, the holder in this process. It stops the former holder with cause, for which await waits.
-// The context that it returns ends with the lease. ok is false when there is a newer holder.
-func (l *leases) take(ctx context.Context, of any, epoch int64, former time.Time, cause error) (_ context.Context, _ *lease, ok bool) {
+// take makes the caller, who has taken h in the row, the holder in this process. h has of, epoch, renewed, and former if there was one. It
+// stops the former holder with cause, for which await waits. The context that it returns ends with the lease. ok is false when there is a
+// newer holder.
+func (l *leases) take(ctx context.Context, h lease, cause error) (_ context.Context, _ *lease, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	previous := l.holders[of]
-	if previous != nil && previous.epoch > epoch {
+	previous := l.holders[h.of]
+	if previous != nil && previous.epoch > h.epoch {
 		return ctx, nil, false
 	}
 	if l.holders == nil {
 		l.holders = map[any]*lease{}
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	h := &lease{all: l, of: of, epoch: epoch, previous: previous, former: former, stop: stop, done: make(chan struct{}), renewed: time.Now()}
-	l.holders[of] = h
+	h.all, h.previous, h.done = l, previous, make(chan struct{})
+	ctx, h.stop = context.WithCancelCause(ctx)
+	l.holders[h.of] = &h
 	if previous != nil {
 		previous.stop(cause)
 	}
-	return ctx, h, true
+	return ctx, &h, true
 }
 
 // await returns once no other holder touches the bytes. One of this process closes its done; one of another process has stopped when its
@@ -142,6 +143,7 @@ type storedLease struct {
 // leaseStored takes the lease of a complete segment. The context that it returns ends with the lease. The caller calls end.
 // Errors: errLost when somebody else has the segment, or it was deleted.
 func (s *Service) leaseStored(ctx context.Context, g id.Segment) (context.Context, storedLease, error) {
+	began := time.Now()
 	epoch, err := s.store.LeaseStored(ctx, g, storedTime)
 	if err == nil && epoch == 0 {
 		err = errLost
@@ -149,7 +151,7 @@ func (s *Service) leaseStored(ctx context.Context, g id.Segment) (context.Contex
 	if err != nil {
 		return ctx, storedLease{}, err
 	}
-	ctx, l, ok := s.leases.take(ctx, g, epoch, time.Time{}, errLost)
+	ctx, l, ok := s.leases.take(ctx, lease{of: g, epoch: epoch, renewed: began}, errLost)
 	if !ok {
 		return ctx, storedLease{}, errLost
 	}

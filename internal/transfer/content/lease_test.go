@@ -17,7 +17,7 @@ func TestLeaseAwaitsFormerHolder(t *testing.T) {
 		var l leases
 		take := func(epoch int64, former time.Duration) *lease {
 			t.Helper()
-			_, h, ok := l.take(t.Context(), "segment", epoch, time.Now().Add(former), errLost)
+			_, h, ok := l.take(t.Context(), lease{of: "segment", epoch: epoch, former: time.Now().Add(former)}, errLost)
 			if !ok {
 				t.Fatalf("epoch %d is refused", epoch)
 			}
@@ -38,7 +38,7 @@ func TestLeaseAwaitsFormerHolder(t *testing.T) {
 		fourth := take(4, leaseTime/2) // another process had the third
 		second.release()
 		waits(fourth, leaseTime/2)
-		if _, _, ok := l.take(t.Context(), "segment", 3, time.Now(), errLost); ok {
+		if _, _, ok := l.take(t.Context(), lease{of: "segment", epoch: 3, former: time.Now()}, errLost); ok {
 			t.Error("the third is not refused after the fourth")
 		}
 		fourth.release()
@@ -54,14 +54,14 @@ func TestLeaseAwaitsFormerHolder(t *testing.T) {
 func TestLeaseOfStoppedHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l leases
-		ctx, h, _ := l.take(t.Context(), "segment", 2, time.Now().Add(leaseTime), errLost)
+		ctx, h, _ := l.take(t.Context(), lease{of: "segment", epoch: 2, former: time.Now().Add(leaseTime)}, errLost)
 		stopped := errors.New("stopped")
 		time.AfterFunc(time.Second, func() { l.end("segment", stopped) })
 		begin := time.Now()
 		if err := h.await(ctx); !errors.Is(err, stopped) || time.Since(begin) != time.Second {
 			t.Errorf("after %s: %v", time.Since(begin), err)
 		}
-		_, next, _ := l.take(t.Context(), "segment", 3, time.Now().Add(leaseTime), errLost) // the row has the lease of h
+		_, next, _ := l.take(t.Context(), lease{of: "segment", epoch: 3, former: time.Now().Add(leaseTime)}, errLost) // the row has that of h
 		h.release()
 		if err := next.await(t.Context()); err != nil || time.Since(begin) != leaseTime {
 			t.Errorf("the next one after %s: %v", time.Since(begin), err)

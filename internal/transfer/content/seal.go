@@ -165,11 +165,12 @@ type sealing struct {
 // Errors: errLost when somebody else seals the object, errMore; transfer.ErrNotFound; transfer.ErrMIMEType when the mailbox does not accept
 // the content, which is deleted.
 func (s *Service) Seal(ctx context.Context, o id.Object, late func() bool) error {
+	began := time.Now()
 	j, err := s.beginSeal(ctx, o)
 	if err != nil || j == nil {
 		return err
 	}
-	ctx, l, ok := s.leases.take(ctx, o, j.lease.epoch, time.Time{}, errLost)
+	ctx, l, ok := s.leases.take(ctx, lease{of: o, epoch: j.lease.epoch, renewed: began}, errLost)
 	if !ok {
 		return errLost
 	}

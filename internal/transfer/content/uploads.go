@@ -111,6 +111,7 @@ func (s *Service) write(ctx context.Context, to Target, in Write) (State, error)
 		}
 		defer releasePart()
 	}
+	began := time.Now()
 	u, g, err := s.beginWrite(ctx, to, in)
 	if err != nil {
 		return State{}, err
@@ -121,7 +122,8 @@ func (s *Service) write(ctx context.Context, to Target, in Write) (State, error)
 	if g.epoch == 0 { // there is nothing to write
 		return w.state(), cmp.Or(w.expectEnd(), w.verify())
 	}
-	ctx, l, ok := s.leases.take(ctx, u.Segment.UID, g.epoch, u.Segment.LeaseUntil, transfer.ErrOvertaken)
+	ctx, l, ok := s.leases.take(ctx, lease{of: u.Segment.UID, epoch: g.epoch, former: u.Segment.LeaseUntil, renewed: began},
+		transfer.ErrOvertaken)
 	if !ok {
 		return State{}, transfer.ErrOvertaken
 	}

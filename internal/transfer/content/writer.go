@@ -74,15 +74,16 @@ func (w *writer) open(ctx context.Context) (err error) {
 	if err := w.progress.restore(); err != nil {
 		return err
 	}
-	if w.lease.age() > leaseTime-leaseMargin { // it has waited so long that another writer may have the segment by now
-		if err := w.save(ctx, w.held, w.sums, false); err != nil {
-			return err
-		}
+	if err := w.renew(ctx); err != nil {
+		return err
 	}
 	if w.held == 0 && w.lease.epoch > 1 {
 		// Bytes of an earlier writer, finished or not, are not part of this segment.
 		if err := w.s.blobs.Delete(ctx, w.key()); err != nil {
 			return storageError("delete bytes of an earlier upload", err)
+		}
+		if err := w.renew(ctx); err != nil { // the store was slow
+			return err
 		}
 	}
 	w.blob, err = w.s.blobs.Append(ctx, w.key(), w.held, w.row.Segment.Size)
@@ -93,6 +94,14 @@ func (w *writer) open(ctx context.Context) (err error) {
 		return storageError("open object", err)
 	}
 	return nil
+}
+
+// renew renews the lease when it is so old that another writer may have the segment soon, or has it already.
+func (w *writer) renew(ctx context.Context) error {
+	if w.lease.age() <= leaseTime-leaseMargin {
+		return nil
+	}
+	return w.save(ctx, w.held, w.sums, false)
 }
 
 // startOver resets the segment to 0 bytes, because the store does not match the row: database and store were restored from backups of

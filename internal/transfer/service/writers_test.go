@@ -172,6 +172,32 @@ func TestWriterStoppedWhileItWaits(t *testing.T) {
 	}
 }
 
+// TestLeaseCountsFromItsStatement: when the commit that takes a lease is slow, the writer renews the lease before it touches the bytes.
+func TestLeaseCountsFromItsStatement(t *testing.T) {
+	t.Parallel()
+	w, c, r := newReservation(t)
+	w.attach(c, r, "a", 6)
+	w.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3.1); RETURN NULL; END $$`)
+	w.exec(`CREATE CONSTRAINT TRIGGER slow AFTER UPDATE OF epoch ON transfer.segments DEFERRABLE INITIALLY DEFERRED
+		FOR EACH ROW EXECUTE FUNCTION slow()`)
+	b := newSlowBody([]byte("abc"))
+	in := whole(nil)
+	in.BodyLength, in.Body = 6, b
+	done := w.upload(c, r, in)
+	select {
+	case <-b.waiting:
+	case err := <-done:
+		t.Fatal("the upload ended: ", err)
+	}
+	if w.count(`SELECT count(*) FROM transfer.segments WHERE lease_until > clock_timestamp() + interval '2 s'`) != 1 {
+		t.Error("the lease was not renewed")
+	}
+	b.next <- io.ErrUnexpectedEOF
+	if err := <-done; !errors.Is(err, transfer.ErrBodyLength) {
+		t.Errorf("the writer got %v", err)
+	}
+}
+
 // TestProgressWhoseAnswerIsLost: Postgres commits progress, and the connection breaks before the answer. The writer saves it
 // again when it ends, and the bytes are charged once.
 func TestProgressWhoseAnswerIsLost(t *testing.T) {
