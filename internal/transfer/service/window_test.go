@@ -32,11 +32,7 @@ func (w *world) trickle(caller token.Caller, r id.Reservation, clientID string, 
 		_, err := w.Upload(ctx, caller, r, clientID, content.WholeObject(size, slow))
 		done <- err
 	}()
-	select {
-	case <-slow.waiting:
-	case err := <-done:
-		w.t.Fatalf("the upload was refused: %v", err)
-	}
+	slow.mustWait(w.t, done)
 	return func() error {
 		slow.next <- errors.New("gone")
 		return <-done

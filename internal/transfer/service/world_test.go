@@ -355,6 +355,16 @@ func slowly(first, data []byte) (content.Write, *slowBody) {
 	return in, b
 }
 
+// mustWait returns once a Read blocks. The upload, which ended tells of, must not end before.
+func (b *slowBody) mustWait(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case <-b.waiting:
+	case err := <-ended:
+		t.Fatal("the upload ended: ", err)
+	}
+}
+
 func (b *slowBody) Read(p []byte) (int, error) {
 	n, err := b.data.Read(p)
 	if n > 0 || !errors.Is(err, io.EOF) {

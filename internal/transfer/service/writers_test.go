@@ -101,7 +101,7 @@ func TestLeasesUseTheDatabaseClock(t *testing.T) {
 		SELECT uid, uid, 1, 6, 1, clock_timestamp() + $1::interval FROM transfer.objects`, rest)
 	in, b := slowly([]byte("abc"), random(6))
 	done := w.upload(c, r, in)
-	<-b.waiting
+	b.mustWait(t, done)
 	if waited := time.Since(began); waited < rest {
 		t.Errorf("wrote %v after another replica's writer, who had %v left", waited, rest)
 	}
@@ -176,7 +176,7 @@ func TestLeaseCountsFromItsStatement(t *testing.T) {
 		FOR EACH ROW EXECUTE FUNCTION slow()`)
 	in, b := slowly([]byte("abc"), random(6))
 	done := w.upload(c, r, in)
-	<-b.waiting
+	b.mustWait(t, done)
 	if w.count(`SELECT count(*) FROM transfer.segments WHERE lease_until > clock_timestamp() + interval '2 s'`) != 1 {
 		t.Error("the lease was not renewed")
 	}
