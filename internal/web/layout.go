@@ -21,7 +21,7 @@ func (v view) layout() g.Node {
 			h.Main(h.ID("main"), h.TabIndex("-1"),
 				h.Div(h.Class("early"),
 					h.H1(g.Text(v.heading())),
-					h.P(h.Class("lead"), g.Text(v.Lead)),
+					g.If(v.Title != "", h.P(h.Class("lead"), g.Text(v.Lead))),
 					g.If(v.Waits, g.Group{
 						h.NoScript(h.P(h.Class("notice bad"), g.Text(
 							v.T("This page needs JavaScript. Switch it on in your browser, or ask the person who sent you this link for another way.")))),
@@ -71,9 +71,10 @@ func (v view) stylesheet() g.Node {
 	return h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css"))
 }
 
+// heading returns what the script writes into the page's h1, too: the largest paint is then the first one.
 func (v view) heading() string {
 	if v.Title == "" {
-		return v.Product
+		return v.Lead
 	}
 	return v.Title
 }
