@@ -71,7 +71,7 @@ func (v view) stylesheet() g.Node {
 	return h.Link(h.Rel("stylesheet"), h.Href(v.Assets+"style.css"))
 }
 
-// heading returns what the script writes into the page's h1, too: the largest paint is then the first one.
+// heading returns the title. The start page has none: its lead is the heading, as in its script.
 func (v view) heading() string {
 	if v.Title == "" {
 		return v.Lead

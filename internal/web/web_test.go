@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -303,6 +304,19 @@ func TestEveryPageHasTheShell(t *testing.T) {
 		if text := ask(t, p, "GET", path).body; !document && !strings.Contains(text, "/shell.js") {
 			t.Errorf("%s: no shell.js", path)
 		}
+	}
+}
+
+// TestStartPageHasItsHeadingAtOnce: the browser need not wait for the script, which writes the same h1.
+func TestStartPageHasItsHeadingAtOnce(t *testing.T) {
+	t.Parallel()
+	const heading = "Hand over files of any size, exactly as they are."
+	p := pages(t)
+	if page := ask(t, p, "GET", "/").body; strings.Count(page, "<h1>") != 1 || !strings.Contains(page, "<h1>"+heading+"</h1>") {
+		t.Errorf("the page has another heading than %q", heading)
+	}
+	if script, err := os.ReadFile("assets/home.js"); err != nil || !strings.Contains(string(script), `<h1>${T("`+heading+`")}</h1>`) {
+		t.Errorf("the script has another heading than %q: %v", heading, err)
 	}
 }
 
