@@ -33,6 +33,6 @@ for release in ${TEST_POSTGRES:-trixie forky}; do
     exec env -i PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root CGO_ENABLED=0 GOMODCACHE=/go/modules GOCACHE=/go/cache \
       GOFLAGS=-buildvcs=false chroot "$TREE" sh -ec "
       cd /consign
-      go test -count=1 ./cmd/... ./internal/localpg ./internal/database ./internal/jobs ./internal/token ./internal/mail ./internal/events \
-        ./internal/audit ./internal/identity/... ./internal/transfer/..."'
+      go test -count=1 -timeout 40m ./cmd/... ./internal/localpg ./internal/database ./internal/jobs ./internal/token ./internal/mail \
+        ./internal/events ./internal/audit ./internal/identity/... ./internal/transfer/..."'
 done
