@@ -345,10 +345,10 @@ async function overTLS() {
   const [key, cert] = ["key.pem", "cert.pem"].map((name) => path.join(work, name)), to = new URL(base);
   execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
     cert, "-days", "2", "-subj", "/CN=localhost"], { stdio: "ignore" });
-  const open = new Set(); // requests that are not answered yet
+  const open = new Set(); // answers that are not sent yet
   const server = http2.createSecureServer({ key: fs.readFileSync(key), cert: fs.readFileSync(cert) }, (request, response) => {
-    open.add(request.url);
-    response.on("close", () => open.delete(request.url));
+    open.add(response);
+    response.on("close", () => open.delete(response));
     const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !name.startsWith(":")));
     const asked = { host: "127.0.0.1", port: to.port, path: request.url, method: request.method, headers: { ...headers, host: to.host } };
     request.pipe(http.request(asked, (answer) => {
