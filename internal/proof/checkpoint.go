@@ -3,7 +3,6 @@
 package proof
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
 // The reasons why Verify refuses a proof.
@@ -33,8 +34,8 @@ func CheckpointText(t Tree) string {
 
 // ParseCheckpointText reads the text of a checkpoint. Lines of extensions are refused: our logs write none.
 // Errors: ErrMalformed.
-func ParseCheckpointText(text string) (Tree, error) {
-	lines := strings.Split(text, "\n")
+func ParseCheckpointText(s string) (Tree, error) {
+	lines := strings.Split(s, "\n")
 	if len(lines) != 4 || lines[0] == "" || lines[3] != "" {
 		return Tree{}, fmt.Errorf("%w: a checkpoint has three lines", ErrMalformed)
 	}
@@ -42,7 +43,7 @@ func ParseCheckpointText(text string) (Tree, error) {
 	if err != nil {
 		return Tree{}, err
 	}
-	root, err := decode(lines[2])
+	root, err := text.Base64(lines[2])
 	if err != nil || len(root) != tlog.HashSize {
 		return Tree{}, fmt.Errorf("%w: %q is not a hash", ErrMalformed, lines[2])
 	}
@@ -131,7 +132,7 @@ func strictSignatures(signed string) error {
 	}
 	for line := range strings.Lines(signed[i+2:]) {
 		at := strings.LastIndexByte(line, ' ')
-		if _, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(line[at+1:], "\n")); err != nil {
+		if _, err := text.Base64(strings.TrimSuffix(line[at+1:], "\n")); err != nil {
 			return fmt.Errorf("%w: a signature is not base64", ErrMalformed)
 		}
 	}

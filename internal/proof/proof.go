@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
 // MediaType is the type of a proof file, and FileName its usual name.
@@ -64,8 +66,8 @@ func (p Proof) Format() []byte {
 
 // Parse reads a proof. It accepts only what Format writes.
 // Errors: ErrMalformed.
-func Parse(text []byte) (Proof, error) {
-	head, checkpoint, found := bytes.Cut(text, []byte("\n\n"))
+func Parse(file []byte) (Proof, error) {
+	head, checkpoint, found := bytes.Cut(file, []byte("\n\n"))
 	if !found {
 		return Proof{}, fmt.Errorf("%w: the empty line before the checkpoint is missing", ErrMalformed)
 	}
@@ -76,7 +78,7 @@ func Parse(text []byte) (Proof, error) {
 	p, lines := Proof{Checkpoint: checkpoint}, lines[1:]
 	var err error
 	if extra, ok := cut(lines, "extra "); ok {
-		if p.Extra, err = decode(extra); err != nil || len(p.Extra) == 0 {
+		if p.Extra, err = text.Base64(extra); err != nil || len(p.Extra) == 0 {
 			return Proof{}, fmt.Errorf("%w: the line extra is not base64", ErrMalformed)
 		}
 		lines = lines[1:]
@@ -92,7 +94,7 @@ func Parse(text []byte) (Proof, error) {
 		return Proof{}, fmt.Errorf("%w: too many hashes", ErrMalformed)
 	}
 	for _, line := range lines {
-		h, err := decode(line)
+		h, err := text.Base64(line)
 		if err != nil || len(h) != tlog.HashSize {
 			return Proof{}, fmt.Errorf("%w: %q is not a hash", ErrMalformed, line)
 		}
@@ -106,14 +108,6 @@ func cut(lines []string, prefix string) (string, bool) {
 		return "", false
 	}
 	return strings.CutPrefix(lines[0], prefix)
-}
-
-// decode reads base64 strictly: each value has one spelling.
-func decode(s string) ([]byte, error) {
-	if strings.ContainsAny(s, "\r\n") { // the decoder would skip them
-		return nil, ErrMalformed
-	}
-	return base64.StdEncoding.Strict().DecodeString(s)
 }
 
 // decimal reads a number that is not negative and has no leading zeros.

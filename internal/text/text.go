@@ -4,6 +4,7 @@
 package text
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -34,6 +35,7 @@ var (
 	errControl = errors.New("contains a control character")
 	errBidi    = errors.New("contains a character that changes the direction of text")
 	errEmpty   = errors.New("is empty")
+	errBase64  = errors.New("is not base64 with padding")
 	errEmail   = errors.New("is not an email address")
 	errURL     = errors.New("is not an http or https URL")
 	errHost    = errors.New("is not a hostname")
@@ -52,6 +54,16 @@ func Required(s string, maxBytes int) error {
 		return errEmpty
 	}
 	return Line(s, maxBytes)
+}
+
+// Base64 decodes base64 (RFC 4648, section 4) of which each value has one spelling: with padding, the unused bits 0, and without the
+// line breaks that Go's decoder skips.
+func Base64(s string) ([]byte, error) {
+	raw, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil || strings.ContainsAny(s, "\r\n") {
+		return nil, errBase64
+	}
+	return raw, nil
 }
 
 // FileName checks the name of an object: a line that is not blank and has no bidirectional overrides, embeddings or

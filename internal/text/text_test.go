@@ -38,6 +38,20 @@ func TestLineAndBlock(t *testing.T) {
 	}
 }
 
+func TestBase64(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{"": "", "YQ==": "a", "+/+/": "\xfb\xff\xbf"} {
+		if got, err := text.Base64(in); err != nil || string(got) != want {
+			t.Errorf("Base64(%q) = %q, %v", in, got, err)
+		}
+	}
+	for _, in := range []string{"YQ", "YQ==\n", "Y\rQ==", "\r", "YR==", "-_-_", "YQ== "} {
+		if got, err := text.Base64(in); err == nil {
+			t.Errorf("Base64(%q) = %q", in, got)
+		}
+	}
+}
+
 func TestFileName(t *testing.T) {
 	t.Parallel()
 	for in, ok := range map[string]bool{

@@ -2,8 +2,9 @@ package transfer
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"strings"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
 // ParseDigest parses the sha-256 member of a Content-Digest or Repr-Digest header (RFC 9530), a dictionary of algorithms:
@@ -15,7 +16,7 @@ func ParseDigest(header string) (sum []byte, ok bool) {
 		if !found || !algorithm(name) || len(value) < 2 || value[0] != ':' || value[len(value)-1] != ':' {
 			return nil, false
 		}
-		b, err := base64.StdEncoding.Strict().DecodeString(value[1 : len(value)-1])
+		b, err := text.Base64(value[1 : len(value)-1])
 		if err != nil {
 			return nil, false
 		}

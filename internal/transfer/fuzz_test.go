@@ -73,6 +73,7 @@ func FuzzUploadMetadata(f *testing.F) {
 	f.Add("filename d29ybGRfZG9taW5hdGlvbl9wbGFuLnBkZg==,is_confidential")
 	f.Add("relativePath Zm9sZGVyL2EudHh0, filename YS50eHQ=, clientId YQ==")
 	f.Add("a ,a,")
+	f.Add("name YQ==\r")
 	f.Fuzz(func(t *testing.T, header string) {
 		got, ok := transfer.ParseUploadMetadata(header)
 		if !ok && got != (transfer.UploadMetadata{}) {

@@ -68,7 +68,7 @@ func TestParseDigest(t *testing.T) {
 	}
 	for _, header := range []string{
 		"", "sha-256", "sha-256=" + enc, "sha-256=:AAAA:", "sha-256=:" + enc, "sha-256=::", "SHA-256=:" + enc + ":",
-		"sha-256=:" + enc + ":,", "sha-256=:!!!:", "sha-256=\"" + enc + "\"",
+		"sha-256=:" + enc + ":,", "sha-256=:!!!:", "sha-256=:" + enc + "\n:", "sha-256=\"" + enc + "\"",
 	} {
 		if _, ok := transfer.ParseDigest(header); ok {
 			t.Errorf("%q was accepted", header)

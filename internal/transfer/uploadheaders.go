@@ -5,10 +5,11 @@ package transfer
 import (
 	"crypto/sha1" //nolint:gosec // tus asks for it; only lengths are used
 	"crypto/sha256"
-	"encoding/base64"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
+
+	"github.com/consign-dev/consign/internal/text"
 )
 
 // maxUploadMetadata is how many bytes the header Upload-Metadata may have. It is stored.
@@ -34,7 +35,7 @@ func ParseUploadMetadata(header string) (_ UploadMetadata, ok bool) {
 			break
 		}
 		key, encoded, _ := strings.Cut(strings.Trim(pair, " \t"), " ")
-		value, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		value, err := text.Base64(encoded)
 		if _, twice := values[key]; twice || !visible(key) || err != nil {
 			return UploadMetadata{}, false
 		}
@@ -72,7 +73,7 @@ func nameOf(values map[string]string) string {
 // sums differ in length.
 func ParseUploadChecksum(header string) (sum []byte, ok bool) {
 	algorithm, encoded, _ := strings.Cut(header, " ")
-	sum, err := base64.StdEncoding.Strict().DecodeString(encoded)
+	sum, err := text.Base64(encoded)
 	size := map[string]int{"sha256": sha256.Size, "sha1": sha1.Size}[algorithm]
 	if err != nil || len(sum) != size || size == 0 {
 		return nil, false
