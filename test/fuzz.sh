@@ -10,7 +10,8 @@ while read -r package directory; do
   grep -qs '^func Fuzz' "$directory"/*_test.go || continue
   for target in $("$go" test "$package" -list '^Fuzz' | grep '^Fuzz'); do
     echo "== $package $target"
-    "$go" test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -parallel 2 </dev/null
+    # Go would shorten each new input for up to a minute, and try no others meanwhile.
+    "$go" test "$package" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 1s -parallel 2 </dev/null
     targets=$((targets + 1))
   done
 done < <("$go" list -f '{{.ImportPath}} {{.Dir}}' ./...)
