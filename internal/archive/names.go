@@ -47,7 +47,7 @@ func segments(name string) []string {
 			part = part[2:]
 		}
 		switch {
-		case strings.Trim(part, ". ") == "":
+		case blank(part):
 		case len(out) < maxDepth:
 			out = append(out, part)
 		default:
@@ -58,13 +58,26 @@ func segments(name string) []string {
 		return []string{Unnamed}
 	}
 	for i, part := range out {
-		if reserved(part) {
-			part = "_" + part
-		}
-		out[i] = shorten(part, maxSegment)
+		out[i] = usable(part)
 	}
 	return out
 }
+
+// usable makes a segment one that file systems can hold. It looks at what is left of the segment when it is cut: that alone can be blank
+// or reserved.
+func usable(segment string) string {
+	cut := shorten(segment, maxSegment)
+	switch {
+	case blank(cut):
+		return Unnamed
+	case reserved(cut):
+		return "_" + shorten(cut, maxSegment-1)
+	}
+	return cut
+}
+
+// blank reports whether a segment has only dots and blanks. Windows drops them at the end of a name.
+func blank(segment string) bool { return strings.Trim(segment, ". ") == "" }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 

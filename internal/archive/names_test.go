@@ -4,6 +4,7 @@ package archive_test
 
 import (
 	"path"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -29,6 +30,9 @@ func TestNames(t *testing.T) {
 		{[]string{"é", "e\u0301", ".bashrc", ".bashrc"}, []string{"é", "e\u0301 (2)", ".bashrc", ".bashrc (2)"}},
 		{[]string{"a", "a/b", "a/b", "x/y", "x"}, []string{"a", "a (2)/b", "a (2)/b (2)", "x/y", "x (2)"}},
 		{[]string{strings.Repeat("😀", 255) + ".jpeg"}, []string{strings.Repeat("😀", 62) + ".jpeg"}},
+		{[]string{strings.Repeat(" ", 255) + "x", strings.Repeat(" ", 224) + "." + strings.Repeat("x", 40)},
+			[]string{"file", strings.Repeat(" ", 224) + "." + strings.Repeat("x", 30)}},
+		{[]string{"CON" + strings.Repeat(" ", 252) + "x"}, []string{"_CON" + strings.Repeat(" ", 251)}},
 		{[]string{"-rf", "~", "12:30", "*?"}, []string{"-rf", "~", "12:30", "*?"}},
 	} {
 		got := archive.Names(c.in)
@@ -50,7 +54,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// checkUnpackable fails when two paths are equal, one is a folder of another, or one leads out.
+// special matches a segment that Windows takes for a device or a drive.
+var special = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$) *(\.|$)|^[a-z]:`)
+
+// checkUnpackable fails when two paths are equal, one is a folder of another, or one leads out or to a device.
 func checkUnpackable(t *testing.T, names []string) {
 	t.Helper()
 	key := func(s string) string {
@@ -70,7 +77,7 @@ func checkUnpackable(t *testing.T, names []string) {
 			t.Fatalf("%q leads elsewhere", n)
 		}
 		for part := range strings.SplitSeq(n, "/") {
-			if len(part) > 255 || strings.Trim(part, ". ") == "" {
+			if len(part) > 255 || strings.Trim(part, ". ") == "" || special.MatchString(part) {
 				t.Fatalf("%q has the segment %q", n, part)
 			}
 		}
@@ -86,6 +93,7 @@ func checkUnpackable(t *testing.T, names []string) {
 
 func FuzzNames(f *testing.F) {
 	f.Add("../a\n..\\b\nC:c\nCON\na\na/b\nA")
+	f.Add(strings.Repeat(" ", 255) + "x\nNUL" + strings.Repeat(" ", 255) + "x")
 	f.Add("x/\nx\nx.\nx \n" + strings.Repeat("ü", 400))
 	f.Fuzz(func(t *testing.T, all string) {
 		in := strings.Split(strings.ToValidUTF8(all, "?"), "\n")
