@@ -17,6 +17,10 @@ const maxSegment = 255
 // maxDepth is how many segments a path keeps. It bounds the memory for a name of many folders.
 const maxDepth = 64
 
+// Layout is the version of the names and headers of a zip. It is a part of the ETag of archives: when the same files make other bytes, it
+// must change, or a download that an update interrupts would go on with the bytes of another file.
+const Layout = "zip3"
+
 // Unnamed is the name of a file whose name cleaning leaves empty.
 const Unnamed = "file"
 
@@ -63,8 +67,7 @@ func segments(name string) []string {
 	return out
 }
 
-// usable makes a segment one that file systems can hold. It looks at what is left of the segment when it is cut: that alone can be blank
-// or reserved.
+// usable makes a segment one that file systems can hold. It looks at the segment after the cut, which can make it blank or reserved.
 func usable(segment string) string {
 	cut := shorten(segment, maxSegment)
 	switch {

@@ -3,6 +3,7 @@
 package archive_test
 
 import (
+	"encoding/hex"
 	"path"
 	"regexp"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/consign-dev/consign/internal/archive"
+	"github.com/consign-dev/consign/internal/seal"
 )
 
 func TestNames(t *testing.T) {
@@ -51,6 +53,17 @@ func TestNames(t *testing.T) {
 		if got := archive.FileName(name); got != want {
 			t.Errorf("FileName(%q) = %q, want %q", name, got, want)
 		}
+	}
+}
+
+// TestLayout fails when names change without Layout.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	names := archive.Names([]string{"a.txt", "A.txt", `..\b`, "C:c", "CON", "a.txt/d", " ", strings.Repeat("ü", 200) + ".pdf",
+		strings.Repeat(" ", 255) + "x", "NUL" + strings.Repeat(" ", 252) + "x", strings.Repeat("e/", 70)})
+	got := archive.Layout + " " + hex.EncodeToString(seal.Hash(strings.Join(names, "\n")))
+	if want := "zip3 432840b2f252cadef564dec391e8629fc46386c1b2b33960adbf16808f79601c"; got != want {
+		t.Errorf("the layout is %q, want %q: give new names a new Layout", got, want)
 	}
 }
 

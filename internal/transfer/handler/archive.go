@@ -98,8 +98,8 @@ func (h *Handler) serveArchive(w http.ResponseWriter, r *http.Request, a service
 		selected = "-" + hex.EncodeToString(seal.Hash(fmt.Sprint(a.Only)))
 	}
 	return h.serve(w, r, a.Download, representation{
-		// The objects of a transfer never change, so its archive always has the same bytes. A new layout needs a new ETag.
+		// The objects of a transfer never change, so its archive always has the same bytes in one layout.
 		name: "transfer-" + a.CreatedAt.UTC().Format("2006-01-02") + ".zip", mimeType: typeZip,
-		etag: `"zip2-` + a.Transfer.String() + selected + `"`, size: a.Size,
+		etag: `"` + archive.Layout + `-` + a.Transfer.String() + selected + `"`, size: a.Size,
 	})
 }
