@@ -39,6 +39,7 @@ TREE=$tree GOROOT=$(go env GOROOT) GOPROXY=$(go env GOPROXY) TEST=${TEST:-yes} u
   mount --bind "$GOROOT" "$TREE/usr/local/go"
   mount -t proc proc "$TREE/proc"
   mount --bind /dev "$TREE/dev"
+  mount -t tmpfs tmpfs "$TREE/dev/shm"
   programs=/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
   inside() { env -i PATH="$programs" LANG=C.UTF-8 GOPROXY="$GOPROXY" "$@"; }
   inside chroot "$TREE" sh -c "id nina >/dev/null 2>&1 || useradd --shell /bin/bash nina; install -d -o nina -g nina /home/nina"

@@ -30,6 +30,7 @@ for release in ${TEST_POSTGRES:-trixie forky}; do
     mount --bind . "$TREE/consign"
     mount -t proc proc "$TREE/proc"
     mount --bind /dev "$TREE/dev"
+    mount -t tmpfs tmpfs "$TREE/dev/shm"
     exec env -i PATH="$GOROOT/bin:/usr/sbin:/usr/bin:/sbin:/bin" HOME=/root CGO_ENABLED=0 GOMODCACHE=/go/modules GOCACHE=/go/cache \
       GOFLAGS=-buildvcs=false chroot "$TREE" sh -ec "
       cd /consign
