@@ -17,7 +17,9 @@ import (
 	"hash"
 	"io"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/consign-dev/consign/internal/archive"
@@ -181,12 +183,13 @@ func copyFile(ctx context.Context, p place, path string, f File) error {
 	if err != nil || there {
 		return err
 	}
-	content, err := f.Open(ctx)
+	source, err := f.Open(ctx)
 	if err != nil {
 		return &sourceError{err}
 	}
+	content := &checked{from: source, left: f.Size, sum: f.SHA256, hash: sha256.New()}
 	defer content.Close()
-	return p.put(ctx, path, &checked{from: content, left: f.Size, sum: f.SHA256, hash: sha256.New()}, f.Size, f.SHA256)
+	return p.put(ctx, path, content, f.Size, f.SHA256)
 }
 
 // sourceError is a failure to read the transfer, for which the target is not to blame.
@@ -198,16 +201,25 @@ func (e *sourceError) Unwrap() error { return e.error }
 var errDifferent = errors.New("the size or SHA-256 differs")
 
 // checked reads a file, and fails instead of ending when its size or SHA-256 is not the expected one. The last byte is withheld until the
-// SHA-256 is known, so that no service gets all bytes of a file that is wrong.
+// SHA-256 is known, so that no service gets all bytes of a file that is wrong. A target may answer before it has the whole file. Then
+// the HTTP transport still reads in a goroutine of its own (http.RoundTripper), so Close waits for a read and ends the later ones.
 type checked struct {
-	from io.Reader
 	left int64
 	sum  []byte
 	hash hash.Hash
+
+	mu     sync.Mutex
+	from   io.ReadCloser
+	closed bool
 }
 
 // Read implements io.Reader.
 func (c *checked) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return 0, os.ErrClosed
+	}
 	if c.left == 0 {
 		return 0, c.end()
 	}
@@ -226,6 +238,14 @@ func (c *checked) Read(b []byte) (int, error) {
 		return n, &sourceError{err}
 	}
 	return n, nil
+}
+
+// Close implements io.Closer.
+func (c *checked) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return c.from.Close()
 }
 
 func (c *checked) end() error {

@@ -218,11 +218,11 @@ func TestParse(t *testing.T) {
 func TestCheckedWithholds(t *testing.T) {
 	t.Parallel()
 	good := sha256.Sum256([]byte("hello"))
-	got, err := io.ReadAll(&checked{from: strings.NewReader("hello"), left: 5, sum: good[:], hash: sha256.New()})
+	got, err := io.ReadAll(&checked{from: io.NopCloser(strings.NewReader("hello")), left: 5, sum: good[:], hash: sha256.New()})
 	if err != nil || string(got) != "hello" {
 		t.Errorf("%q, %v", got, err)
 	}
-	got, err = io.ReadAll(&checked{from: iotestOneByte{strings.NewReader("hellO")}, left: 5, sum: good[:], hash: sha256.New()})
+	got, err = io.ReadAll(&checked{from: io.NopCloser(iotestOneByte{strings.NewReader("hellO")}), left: 5, sum: good[:], hash: sha256.New()})
 	if !errors.Is(err, errDifferent) || bytes.Contains(got, []byte("O")) {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -231,3 +231,45 @@ func TestCheckedWithholds(t *testing.T) {
 type iotestOneByte struct{ io.Reader }
 
 func (r iotestOneByte) Read(b []byte) (int, error) { return r.Reader.Read(b[:1]) }
+
+// TestAnswerBeforeTheEnd: a target that answers before it has the whole file leaves the HTTP transport reading. Nothing is read while the
+// file is closed, or later.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	c := newCloud(t)
+	c.refuse.Store(http.StatusInsufficientStorage)
+	source := &slowSource{}
+	big := file("big", "")
+	big.Size, big.Open = 1<<30, func(context.Context) (io.ReadCloser, error) { return source, nil }
+	got, err := newCopier().Copy(t.Context(), c.address(), login, transferOf(big))
+	if err != nil || got.Status != http.StatusInsufficientStorage {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c.Close() // ends the connection, and with it the transport's reading
+	if !source.closed.Load() || source.misused.Load() {
+		t.Errorf("closed %t, read during or after that %t", source.closed.Load(), source.misused.Load())
+	}
+}
+
+// slowSource gives a little at a time, and notes a Close during a Read and a Read after Close.
+type slowSource struct {
+	reading, closed, misused atomic.Bool
+}
+
+func (s *slowSource) Read(b []byte) (int, error) {
+	s.reading.Store(true)
+	defer s.reading.Store(false)
+	time.Sleep(5 * time.Millisecond)
+	if s.closed.Load() {
+		s.misused.Store(true)
+	}
+	return min(len(b), 1024), nil
+}
+
+func (s *slowSource) Close() error {
+	s.closed.Store(true)
+	if s.reading.Load() {
+		s.misused.Store(true)
+	}
+	return nil
+}
