@@ -148,6 +148,9 @@ func Hostname(s string) (string, error) {
 		return "", errHost
 	}
 	ascii = strings.ToLower(ascii)
+	if again, err := profile().ToASCII(ascii); err != nil || again != ascii {
+		return "", errHost // the ASCII form of a name of mixed directions may be invalid itself: xn--5db1683f
+	}
 	if last := ascii[strings.LastIndexByte(ascii, '.')+1:]; strings.Trim(last, "0123456789") == "" {
 		return "", errHost // the WHATWG URL standard reads such a name as an IPv4 address
 	}

@@ -140,7 +140,7 @@ func TestOrigin(t *testing.T) {
 // FuzzOrigin checks that an accepted origin is what a browser sends for the same text, and is accepted again.
 func FuzzOrigin(f *testing.F) {
 	for _, seed := range []string{"https://a.example", "https://A.example:443", "https://a.example:8443", "https://bücher.example", "http://a",
-		"https://a/", "https://a@b", "https://[::1]:1"} {
+		"https://a/", "https://a@b", "https://[::1]:1", "https://ꝰℶ"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, sent string) {
