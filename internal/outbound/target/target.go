@@ -201,15 +201,17 @@ func (e *sourceError) Unwrap() error { return e.error }
 var errDifferent = errors.New("the size or SHA-256 differs")
 
 // checked reads a file, and fails instead of ending when its size or SHA-256 is not the expected one. The last byte is withheld until the
-// SHA-256 is known, so that no service gets all bytes of a file that is wrong. A target may answer before it has the whole file. Then
-// the HTTP transport still reads in a goroutine of its own (http.RoundTripper), so Close waits for a read and ends the later ones.
+// SHA-256 is known, so that no service gets all bytes of a file that is wrong.
+//
+// When a target answers before it has the whole file, the HTTP transport goes on reading in a goroutine of its own (http.RoundTripper).
+// Therefore Close waits for a running Read, and a later Read fails.
 type checked struct {
+	from io.ReadCloser
 	left int64
 	sum  []byte
 	hash hash.Hash
 
-	mu     sync.Mutex
-	from   io.ReadCloser
+	mu     sync.Mutex // held during Read and Close
 	closed bool
 }
 
