@@ -125,6 +125,7 @@ export async function inboxTests() {
     const bea = await owner("Refused", "refused");
     await owner("Taken", "taken.name");
     const p = await page(await signedIn(bea), "/mailbox");
+    await p.evaluate(() => { window.requestAnimationFrame = (f) => setTimeout(f, 30); }); // a focus moved after drawing comes too late
     const save = p.getByRole("button", { name: "Save", exact: true });
     const marked = async () =>
       p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name

@@ -19,7 +19,7 @@ import { signedIn } from "./session.js";
  * @type {(strings: TemplateStringsArray, ...values: any[]) => any}
  */
 export const html = htm.bind(createElement);
-export { Fragment, useEffect, useId, useRef, useState };
+export { Fragment, useEffect, useId, useLayoutEffect, useRef, useState };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 
@@ -263,7 +263,7 @@ export const Save = ({ of, children = null }) => html`<${Problem} error=${of.err
 export function Form({ onSend, refused = null, children, ...rest }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const names = useRef(/** @type {Set<string>} */ (new Set())).current;
-  useEffect(() => {
+  useLayoutEffect(() => { // before the refusal is drawn, as in useFocus
     if (!refused) return;
     const first = /** @type {HTMLElement | undefined} */ (form.current?.querySelector('[aria-invalid="true"]'));
     first?.closest("details")?.setAttribute("open", "");
