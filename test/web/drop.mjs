@@ -7,7 +7,8 @@ import http from "node:http";
 import http2 from "node:http2";
 import os from "node:os";
 import path from "node:path";
-import { access, api, base, claim, equal, file, focused, page, person, signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, claim, equal, file, focused, lateFrames, page, person, signedIn, slow, test, unfold, visitor,
+  work } from "./kit.mjs";
 
 const choose = (p, files) => p.setInputFiles("[data-test=files]", files.map((f) => f.at));
 const arrived = (p) => p.locator(".status").getByText("Uploaded, not delivered yet").waitFor();
@@ -256,6 +257,7 @@ export async function dropTests() {
 
   await test("drop: an address without a domain is refused, and a likely slip is told", async () => {
     const p = await page(await visitor(), "/m/demo");
+    await lateFrames(p);
     await choose(p, [file("slip.txt", 10)]);
     await p.fill("[name=anonSender]", "Eve");
     await p.fill("[name=anonEmail]", "eve@gmial.com");
@@ -265,6 +267,7 @@ export async function dropTests() {
     await p.fill("[name=anonEmail]", "eve@nodomain");
     await p.click(".details [type=submit]");
     await p.getByText("This is not an email address that can be used.").waitFor();
+    equal(await p.evaluate(() => document.activeElement?.getAttribute("name")), "anonEmail", "the focus");
   });
 
   await test("send: files upload before the recipients are entered, and everything can be changed until it is sent", async () => {

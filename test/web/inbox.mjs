@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
-import { access, api, base, browser, equal, forgive, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
+import { access, api, base, browser, equal, forgive, lateFrames, mail, more, page, person, signedIn, test, visitor } from "./kit.mjs";
 
 const transfer = "/transfer/v2";
 
@@ -125,7 +125,7 @@ export async function inboxTests() {
     const bea = await owner("Refused", "refused");
     await owner("Taken", "taken.name");
     const p = await page(await signedIn(bea), "/mailbox");
-    await p.evaluate(() => { window.requestAnimationFrame = (f) => setTimeout(f, 30); }); // a focus moved after drawing comes too late
+    await lateFrames(p);
     const save = p.getByRole("button", { name: "Save", exact: true });
     const marked = async () =>
       p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name

@@ -65,6 +65,9 @@ export async function settled(p) {
     && !document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === "running")); // axe would see colours between two
 }
 
+/** Delays the frames of a page by 30 ms: what has to happen before a page is drawn is then not done by accident. */
+export const lateFrames = (p) => p.evaluate(() => { window.requestAnimationFrame = (f) => setTimeout(f, 30); });
+
 /** Chooses an action in the menu of an opened transfer. */
 export async function more(p, name) {
   await p.getByRole("button", { name: "More", exact: true }).click();

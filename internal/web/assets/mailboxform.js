@@ -1,6 +1,6 @@
 // The form of a mailbox's page, and its receipt: what a visitor sees from the first file on. Loaded then.
 
-import { Button, Field, Form, Notice, Problem, html, useAction, useEffect, useLayoutEffect, useRef, useState } from "./ui.js";
+import { Button, Field, Form, Notice, Problem, html, useAction, useEffect, useRef, useState } from "./ui.js";
 import { F, T, day } from "./i18n.js";
 import { call, identity, own, transfer } from "./api.js";
 import { person, signedIn } from "./session.js";
@@ -58,9 +58,6 @@ export function Details({ mailbox, upload, chooser, Owner, kept }) {
   });
   const t = files.totals();
   const wrong = wrongFields(delivery.error, mailbox);
-  useLayoutEffect(() => {
-    if (delivery.error) /** @type {HTMLElement | null} */ (document.querySelector(".details [aria-invalid]"))?.focus();
-  }, [delivery.error]);
   const input = (name) => ({ name, value: values[name], error: wrong[name], onInput: (event) => set(name, event.target.value) });
   const asked = mailbox.fieldsSchema && fieldsOf(mailbox.fieldsSchema, mailbox.uiSchema).length > 0;
   const bound = fixed.subject && fixed.subject === values.subject && !wrong.subject ? { readonly: true, hint: T("Filled in by the link") }
@@ -70,7 +67,7 @@ export function Details({ mailbox, upload, chooser, Owner, kept }) {
   // the button with the focus is gone
   useEffect(() => { if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true }); }, []);
   const [worded] = useState(Boolean(values.subject || values.message)); // shown at first
-  return html`<${Form} class="sheet details" onSend=${proof.sent ? proof.enter : delivery.wish}>
+  return html`<${Form} class="sheet details" failed=${delivery.error} onSend=${proof.sent ? proof.enter : delivery.wish}>
     <${Owner} mailbox=${mailbox} small heading=${heading} />
     <${UploadNotices} upload=${upload} />
     ${files.items.length > 0 && html`<${FileList} upload=${files} onClear=${upload.discard} />`}

@@ -19,7 +19,7 @@ import { signedIn } from "./session.js";
  * @type {(strings: TemplateStringsArray, ...values: any[]) => any}
  */
 export const html = htm.bind(createElement);
-export { Fragment, useEffect, useId, useLayoutEffect, useRef, useState };
+export { Fragment, useEffect, useId, useRef, useState };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 
@@ -257,18 +257,19 @@ export const Save = ({ of, children = null }) => html`<${Problem} error=${of.err
 
 /**
  * A form that does not leave the page. `onSend` receives its values and its element. `refused`: the error of its request; it marks
- * the fields that it is about, and the first one gets the focus. Without a name it is no landmark.
+ * the fields that it is about, and the first one gets the focus. `failed`: the error, if the form marks its fields itself.
+ * Without a name it is no landmark.
  * @param {Props} props
  */
-export function Form({ onSend, refused = null, children, ...rest }) {
+export function Form({ onSend, refused = null, failed = refused, children, ...rest }) {
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const names = useRef(/** @type {Set<string>} */ (new Set())).current;
   useLayoutEffect(() => { // before the refusal is drawn, as in useFocus
-    if (!refused) return;
+    if (!failed) return;
     const first = /** @type {HTMLElement | undefined} */ (form.current?.querySelector('[aria-invalid="true"]'));
     first?.closest("details")?.setAttribute("open", "");
     first?.focus();
-  }, [refused]);
+  }, [failed]);
   const submit = (/** @type {any} */ event) => {
     event.preventDefault();
     onSend(Object.fromEntries(new FormData(event.currentTarget)), event.currentTarget);
