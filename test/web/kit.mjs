@@ -59,10 +59,10 @@ export async function page(context, where) {
   return p;
 }
 
-/** Waits until a page has loaded its content. */
+/** Waits until a page has loaded its content, and no colour or place changes in steps any more. A spinner turns for ever. */
 export async function settled(p) {
   await p.waitForFunction(() => !document.querySelector(".loading, [aria-busy=true]") && [...document.images].every((i) => i.complete)
-    && !document.getAnimations().some((a) => a instanceof CSSTransition && a.playState === "running")); // axe would see colours between two
+    && !document.getAnimations().some((a) => a.playState === "running" && a.effect.getComputedTiming().endTime !== Infinity));
 }
 
 /** Delays the frames of a page by 30 ms: what has to happen before a page is drawn is then not done by accident. */

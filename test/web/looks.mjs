@@ -22,8 +22,6 @@ const looks = [["light", { colorScheme: "light" }],
 async function secondOpinion(p) {
   await p.evaluate(ace);
   const checked = p.evaluate(async () => {
-    await Promise.all(document.getAnimations().map((animation) => animation.effect?.getComputedTiming().endTime !== Infinity
-      && animation.finished.catch(() => {}))); // colours change in steps
     const at = ({ path: { dom } }) => document.evaluate(dom, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE).singleNodeValue;
     const folded = (r) => at(r)?.closest("details:not([open]) > :not(summary)");
     const unread = (r) => r.ruleId === "text_contrast_sufficient" && getComputedStyle(at(r)).backgroundColor.startsWith("oklch");
@@ -63,7 +61,6 @@ export async function looked(p, name, narrow = 360) {
     [String(narrow), { width: narrow, height: 740 }, "light"]]) {
     await p.setViewportSize(size);
     await p.emulateMedia({ colorScheme });
-    await p.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.finished))); // colours change in steps
     await judge(p, `${name} ${look}`);
     await p.screenshot({ path: path.join(pictures, `${name}-${look}.png`), fullPage: true });
   }
