@@ -56,6 +56,7 @@ func newClusterOf(t *testing.T, program string, env ...string) *cluster {
 		"CONSIGN_SECRET_KEY=" + base64.StdEncoding.EncodeToString(key),
 		"CONSIGN_STORAGE_URL=" + bucket(t), "CONSIGN_REDIS_URL=" + c.redis.URL, "CONSIGN_TRUSTED_PROXIES=127.0.0.0/8,::1/128",
 		"CONSIGN_SHUTDOWN_DELAY=" + shutdownDelay.String(), "CONSIGN_NEW_TRANSFER_BUCKET=100000,1000/s",
+		"CONSIGN_YOUNG_RECIPIENTS_PER_DAY=1000", // the load sends more than the default of 100
 	}, env...)
 	for i := range c.replicas {
 		s := newServer(t, common...)
