@@ -1,6 +1,6 @@
 // What can be done with a transfer: a few buttons, a menu with the rest, and the form of the chosen one below.
 
-import { Button, Icon, Tool, html, useEffect, useId, useRef, useState } from "./ui.js";
+import { Button, Icon, Tool, html, useId, useLayoutEffect, useListeners, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 
 /**
@@ -40,14 +40,13 @@ function Menu({ commands, onChoose }) {
   const [open, setOpen] = useState(false);
   const root = useRef(/** @type {any} */ (null)), id = useId();
   const items = () => [...root.current.querySelectorAll("[role=menuitem]")];
-  useEffect(() => {
-    if (!open) return undefined;
+  useLayoutEffect(() => {
+    if (!open) return;
     items()[0].parentElement.scrollIntoView({ block: "nearest" });
     items()[0].focus();
-    const leave = (/** @type {Event} */ event) => { if (!root.current?.contains(event.target)) setOpen(false); };
-    for (const kind of ["pointerdown", "focusin"]) addEventListener(kind, leave);
-    return () => { for (const kind of ["pointerdown", "focusin"]) removeEventListener(kind, leave); };
   }, [open]);
+  const leave = (/** @type {Event} */ event) => { if (!root.current?.contains(event.target)) setOpen(false); };
+  useListeners({ pointerdown: leave, focusin: leave }, open);
   const close = () => {
     root.current.querySelector("[aria-haspopup]").focus();
     setOpen(false);

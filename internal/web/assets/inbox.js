@@ -1,7 +1,8 @@
 // /inbox: received and sent transfers, newest first. New ones appear without a reload.
 
 import {
-  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useRef, useState,
+  Ask, Avatar, Button, Icon, Lines, Notice, Problem, Unchecked, Waiting, announce, html, showOwn, useAction, useEffect, useListeners,
+  useRef, useState,
 } from "./ui.js";
 import { F, N, T, bytes, exactly, list, recent } from "./i18n.js";
 import { own, transfer } from "./api.js";
@@ -76,9 +77,9 @@ function Inbox() {
     const wait = setTimeout(() => load.run(), search ? 300 : 0);
     return () => clearTimeout(wait);
   }, [where, search, filter, order, news]);
+  const again = () => setNews((n) => n + 1);
+  useListeners({ online: again });
   useEffect(() => {
-    const again = () => setNews((n) => n + 1);
-    addEventListener("online", again);
     follow((event) => {
       if (!event.kind.startsWith("TRANSFER_")) return;
       if (event.kind === "TRANSFER_RECEIVED") announce(T("A new transfer has arrived."));

@@ -1,7 +1,7 @@
 // /organization: navigation between its parts, each in a module of its own. Without the permission, a part is read-only.
 
 import {
-  Ask, Button, Field, Form, Problem, Unloaded, Waiting, hasUnsaved, html, showOwn, useAction, useEffect, useLoaded, useState,
+  Ask, Button, Field, Form, Problem, Unloaded, Waiting, hasUnsaved, html, showOwn, useAction, useListeners, useLoaded, useState,
 } from "./ui.js";
 import { T } from "./i18n.js";
 import { accessClaims, identity, own } from "./api.js";
@@ -76,16 +76,12 @@ function Organization({ uid, admin, free, roles }) {
   const chosen = () => parts.find(([name]) => `#${name}` === location.hash.split(/[/?]/)[0]) ?? parts[0];
   const [[part, , Part], setPart] = useState(chosen);
   const [wanted, setWanted] = useState(/** @type {any[] | null} */ (null));
-  useEffect(() => {
-    const turn = () => {
-      if (!hasUnsaved()) return setPart(chosen());
-      if (chosen()[0] === part) return;
-      setWanted(chosen());
-      history.replaceState(null, "", `#${part}`);
-    };
-    addEventListener("hashchange", turn);
-    return () => removeEventListener("hashchange", turn);
-  }, [part]);
+  useListeners({ hashchange: () => {
+    if (!hasUnsaved()) return setPart(chosen());
+    if (chosen()[0] === part) return;
+    setWanted(chosen());
+    history.replaceState(null, "", `#${part}`);
+  } });
   const leave = () => {
     setPart(/** @type {any[]} */ (wanted));
     history.replaceState(null, "", `#${wanted?.[0]}`);

@@ -1,6 +1,6 @@
 // What a list shows, in its address: so that Back, a reload and a copied link lead to the same.
 
-import { useEffect, useState } from "./ui.js";
+import { useListeners, useState } from "./ui.js";
 
 /**
  * What the address says.
@@ -22,11 +22,7 @@ function read(page, usual) {
  */
 export function usePlace(page, usual) {
   const [place, setPlace] = useState(() => read(page, usual));
-  useEffect(() => {
-    const step = () => setPlace(read(page, usual));
-    addEventListener("popstate", step);
-    return () => removeEventListener("popstate", step);
-  }, []);
+  useListeners({ popstate: () => setPlace(read(page, usual)) });
   const go = (/** @type {Record<string, string>} */ part, replace = false) => {
     const { open, ...rest } = { ...place, ...part };
     const query = String(new URLSearchParams(Object.entries(rest).filter(([name, value]) => value && value !== usual[name])));

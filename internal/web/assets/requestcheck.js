@@ -1,6 +1,6 @@
 // One document of a request, as high as the window: accept it, send it back, and go on to the next one, by keyboard.
 
-import { Button, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useEffect, useRef, useState } from "./ui.js";
+import { Button, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useEffect, useListeners, useRef, useState } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { downloadOwn, readOwn } from "./downloads.js";
@@ -48,13 +48,7 @@ export function Check({ request, cell, waiting, onChange, onOpen }) {
     else return;
     event.preventDefault();
   };
-  const latest = useRef(keys);
-  latest.current = keys;
-  useEffect(() => { // of the window: what had the focus may be gone
-    const press = (/** @type {KeyboardEvent} */ event) => latest.current(event);
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
+  useListeners({ keydown: keys }); // of the window: what had the focus may be gone
   if (!party || !item || !of || !file?.transfer) return null;
   const state = { uploaded: T("to be checked"), accepted: T("accepted"), returned: T("sent back") }[of.state] ?? "";
   const infected = file.malwareStatus === "infected";

@@ -1,6 +1,6 @@
 // Keyboard shortcuts of signed-in people. They do nothing while somebody types, and can be switched off (WCAG 2.1.4).
 
-import { Button, html, useEffect, useRef, useState } from "./ui.js";
+import { Button, html, useEffect, useListeners, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { device } from "./session.js";
 
@@ -46,22 +46,19 @@ const inLists = { j: () => move(1), k: () => move(-1), o: openRow, "/": search }
 export function Shortcuts() {
   const [shown, setShown] = useState(false);
   const [off, setOff] = useState(!lettersWork());
-  useEffect(() => {
-    let went = 0; // when g was pressed
-    const press = (/** @type {KeyboardEvent} */ event) => {
-      if (off || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
-      const after = Date.now() - went < pause;
-      went = 0;
-      if (after && pages[event.key]) location.assign(pages[event.key]);
-      else if (event.key === "g") went = Date.now();
-      else if (event.key === "n") location.assign("/send");
-      else if (event.key === "?") setShown(true);
-      else if (!inLists[event.key]?.()) return;
-      event.preventDefault();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, [off]);
+  const went = useRef(0); // when g was pressed
+  const press = (/** @type {KeyboardEvent} */ event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
+    const after = Date.now() - went.current < pause;
+    went.current = 0;
+    if (after && pages[event.key]) location.assign(pages[event.key]);
+    else if (event.key === "g") went.current = Date.now();
+    else if (event.key === "n") location.assign("/send");
+    else if (event.key === "?") setShown(true);
+    else if (!inLists[event.key]?.()) return;
+    event.preventDefault();
+  };
+  useListeners({ keydown: press }, !off);
   const turn = (/** @type {any} */ event) => {
     setOff(!event.target.checked);
     if (event.target.checked) device.removeItem(stored);

@@ -19,7 +19,7 @@ import { signedIn } from "./session.js";
  * @type {(strings: TemplateStringsArray, ...values: any[]) => any}
  */
 export const html = htm.bind(createElement);
-export { Fragment, useEffect, useId, useRef, useState };
+export { Fragment, useEffect, useId, useLayoutEffect, useRef, useState };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 
@@ -141,6 +141,21 @@ export function useFocus(wanted = true) {
   const element = useRef(/** @type {any} */ (null));
   useLayoutEffect(() => { if (wanted) element.current?.focus(); }, []);
   return element;
+}
+
+/**
+ * Listens to events of the window while the component is shown and `wanted` is set, from before it is drawn: what somebody sees works.
+ * @param {Record<string, (event: any) => void>} handlers by event; each event goes to the newest @param {boolean} [wanted]
+ */
+export function useListeners(handlers, wanted = true) {
+  const newest = useRef(handlers);
+  newest.current = handlers;
+  useLayoutEffect(() => {
+    if (!wanted) return undefined;
+    const kinds = Object.keys(handlers), hear = (/** @type {Event} */ event) => newest.current[event.type](event);
+    for (const kind of kinds) addEventListener(kind, hear);
+    return () => { for (const kind of kinds) removeEventListener(kind, hear); };
+  }, [wanted]);
 }
 
 /**

@@ -1,6 +1,6 @@
 // The component in which a person chooses files.
 
-import { Button, Icon, Notice, html, useEffect, useRef, useState } from "../ui.js";
+import { Button, Icon, Notice, html, useListeners, useRef, useState } from "../ui.js";
 import { F, T, list } from "../i18n.js";
 import { fromDataTransfer, fromInput, fromPaste, fromPicker, hasPicker } from "../files.js";
 
@@ -29,22 +29,16 @@ export function Chooser({ onFiles, busy = false, small = false, plain = false, d
     setLost(unread);
     onFiles(files);
   };
-  useEffect(() => {
-    if (disabled) return undefined;
-    let depth = 0;
-    const carries = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
-    /** @type {Record<string, (event: any) => void>} */
-    const handlers = {
-      dragenter: (e) => { if (carries(e)) { depth++; setOver(true); e.preventDefault(); } },
-      dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
-      dragleave: (e) => { if (carries(e) && --depth <= 0) { depth = 0; setOver(false); } },
-      drop: (e) => { if (carries(e)) { depth = 0; setOver(false); e.preventDefault(); take((unread) => fromDataTransfer(e.dataTransfer,
-        unread)); } },
-      paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
-    };
-    for (const [name, handle] of Object.entries(handlers)) addEventListener(name, handle);
-    return () => { for (const [name, handle] of Object.entries(handlers)) removeEventListener(name, handle); };
-  }, [disabled]);
+  const depth = useRef(0); // of the elements that the files are dragged over
+  const carries = (/** @type {DragEvent} */ event) => event.dataTransfer?.types.includes("Files");
+  useListeners({
+    dragenter: (e) => { if (carries(e)) { depth.current++; setOver(true); e.preventDefault(); } },
+    dragover: (e) => { if (carries(e)) { e.dataTransfer.dropEffect = "copy"; e.preventDefault(); } },
+    dragleave: (e) => { if (carries(e) && --depth.current <= 0) { depth.current = 0; setOver(false); } },
+    drop: (e) => { if (carries(e)) { depth.current = 0; setOver(false); e.preventDefault(); take((unread) => fromDataTransfer(
+      e.dataTransfer, unread)); } },
+    paste: (e) => { const pasted = fromPaste(e); if (pasted.length) { e.preventDefault(); onFiles(pasted); } },
+  }, !disabled);
   const picked = (/** @type {any} */ event) => {
     onFiles(fromInput(event.target.files));
     event.target.value = "";

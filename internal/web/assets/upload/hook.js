@@ -1,7 +1,7 @@
 // The upload of a page as a hook. It stores a record of the reservation and its files, from which a later visit resumes. The engine is
 // loaded with the first file.
 
-import { announce, useEffect, useRef, useState } from "../ui.js";
+import { announce, useEffect, useListeners, useRef, useState } from "../ui.js";
 import { N, T } from "../i18n.js";
 import { Failure, call, transfer } from "../api.js";
 import { account, now } from "../session.js";
@@ -64,10 +64,8 @@ export function useUpload(name, reserve, { find, keeps = true } = {}) {
       else if (found) await removeRecord(key);
       setPhase((before) => (before === "looking" ? "ready" : before));
     })();
-    const leaving = (/** @type {Event} */ event) => { if (undelivered(state)) event.preventDefault(); };
-    addEventListener("beforeunload", leaving);
-    return () => removeEventListener("beforeunload", leaving);
   }, []);
+  useListeners({ beforeunload: (event) => { if (undelivered(state)) event.preventDefault(); } });
 
   return {
     phase, problem, receipt, upload: state.upload, form: state.form, lasts: state.keep, left: state.left.length,
