@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Tests the web client in Debian's chromium, driven by playwright-core, against a private server. Pictures of every page go to var/pictures.
+# FRAMES=60 delays each frame by 60 ms: it finds what works only because a frame comes at once.
 # SCREENSHOTS=on renews those that documents show, in docs/screenshots, with them.
 . "$(dirname "$0")/lib.sh"
 cd "$root"

@@ -37,6 +37,7 @@ export async function visitor({ also = base, ...options } = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 },
     acceptDownloads: true, ...options });
   context.setDefaultTimeout(30_000);
+  if (process.env.FRAMES) await context.addInitScript(delayFrames, Number(process.env.FRAMES));
   context.on("page", (page) => {
     page.on("pageerror", (error) => { if (!driver.test(error.message)) complaints.push(`${page.url()}: ${error.message}`); });
     page.on("console", (message) => {
@@ -65,8 +66,14 @@ export async function settled(p) {
     && !document.getAnimations().some((a) => a.playState === "running" && a.effect.getComputedTiming().endTime !== Infinity));
 }
 
-/** Delays the frames of a page by 30 ms: what has to happen before a page is drawn is then not done by accident. */
-export const lateFrames = (p) => p.evaluate(() => { window.requestAnimationFrame = (f) => setTimeout(f, 30); });
+/** Delays the frames of a page, so that what must be done before it is drawn is not done by accident. @param {number} late milliseconds */
+function delayFrames(late) {
+  window.requestAnimationFrame = (f) => setTimeout(() => f(performance.now()), late);
+  window.cancelAnimationFrame = clearTimeout;
+}
+
+/** Delays the frames of one page, as FRAMES does for all. */
+export const lateFrames = (p) => p.evaluate(delayFrames, 30);
 
 /** Chooses an action in the menu of an opened transfer. */
 export async function more(p, name) {
@@ -108,8 +115,9 @@ export async function test(name, work_) {
   } catch (error) {
     failed++;
     console.log(`FAIL  ${name}\n      ${String(error.stack ?? error).split("\n").slice(0, 8).join("\n      ")}`);
-    const open = browser.contexts().flatMap((context) => context.pages()).at(-1);
-    await open?.screenshot({ path: path.join(work, `failed-${failed}.png`), fullPage: true }).catch(() => {});
+    const open = browser.contexts().flatMap((context) => context.pages());
+    console.log(`      open: ${open.map((p) => p.url()).join(" ")}`);
+    await open.at(-1)?.screenshot({ path: path.join(work, `failed-${failed}.png`), fullPage: true }).catch(() => {});
     if (process.env.KEEP) fs.cpSync(work, process.env.KEEP, { recursive: true });
   } finally {
     for (const context of browser.contexts()) await context.close();

@@ -94,9 +94,9 @@ export async function pdfTests() {
   });
 
   await test("a PDF is read once, and its pages are turned", async () => {
-    const p = await opened("turned", "three.pdf", coloured("1 0 0", "0 1 0", "0 0 1"));
     const reads = [];
-    p.on("request", (request) => { if (/\/content/.test(request.url())) reads.push(request.url()); });
+    const p = await opened("turned", "three.pdf", coloured("1 0 0", "0 1 0", "0 0 1"),
+      (fresh) => fresh.on("request", (request) => { if (/\/content\?/.test(request.url())) reads.push(request.url()); }));
     const turn = (name) => p.getByRole("button", { name });
     const shows = async (page, colour) => {
       await p.getByText(`Page ${page} of 3`, { exact: true }).waitFor();
@@ -116,7 +116,7 @@ export async function pdfTests() {
     equal(await turn("Following page").isDisabled(), true, "a page after the last");
     await turn("Previous page").click();
     await shows(2, "0,255,0");
-    equal(reads, [], "reads after the first page");
+    equal(reads.length, 1, "reads of the file");
   });
 
   await test("a hostile PDF does not freeze the page", async () => {
