@@ -2,8 +2,8 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, closeBrowser, demo, equal, held, mail, page, person, pictures, retype, settled, signedIn, test, totp,
-  visitor } from "./kit.mjs";
+import { access, api, base, closeBrowser, demo, equal, held, lateFrames, mail, page, person, pictures, retype, settled, signedIn,
+  test, totp, visitor } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 const password = "violet-anchor-92-meadow";
@@ -90,7 +90,7 @@ export async function accountTests() {
   });
 
   await test("keyboard shortcuts: listed, never while typing, and switched off", async () => {
-    const p = await page(await signedIn(demo), "/account");
+    const p = await page(await lateFrames(await signedIn(demo)), "/account");
     await p.getByRole("button", { name: "Keyboard shortcuts" }).waitFor(); // the script is there
     await p.keyboard.press("?");
     const list = p.getByRole("dialog", { name: "Keyboard shortcuts" });
@@ -305,7 +305,7 @@ export async function accountTests() {
 
   await test("an organization: create, invite, join, groups, settings", async () => {
     const boss = await person("Olga"), guest = await person("Gus");
-    const p = await page(await signedIn(boss), "/organization");
+    const p = await page(await lateFrames(await signedIn(boss)), "/organization");
     await p.getByLabel("Name").fill("Bridge Builders");
     await p.getByRole("button", { name: "Create an organization" }).click();
     await p.getByRole("link", { name: "Members" }).click();

@@ -256,8 +256,7 @@ export async function dropTests() {
   });
 
   await test("drop: an address without a domain is refused, and a likely slip is told", async () => {
-    const p = await page(await visitor(), "/m/demo");
-    await lateFrames(p);
+    const p = await page(await lateFrames(await visitor()), "/m/demo");
     await choose(p, [file("slip.txt", 10)]);
     await p.fill("[name=anonSender]", "Eve");
     await p.fill("[name=anonEmail]", "eve@gmial.com");

@@ -124,8 +124,7 @@ export async function inboxTests() {
   await test("refused settings mark their field and move the focus there", async () => {
     const bea = await owner("Refused", "refused");
     await owner("Taken", "taken.name");
-    const p = await page(await signedIn(bea), "/mailbox");
-    await lateFrames(p);
+    const p = await page(await lateFrames(await signedIn(bea)), "/mailbox");
     const save = p.getByRole("button", { name: "Save", exact: true });
     const marked = async () =>
       p.evaluate(() => [...document.querySelectorAll('[aria-invalid="true"]')].map((e) => e.name

@@ -37,7 +37,7 @@ export async function visitor({ also = base, ...options } = {}) {
   const context = await browser.newContext({ locale: "en-US", timezoneId: "Europe/Berlin", viewport: { width: 1280, height: 860 },
     acceptDownloads: true, ...options });
   context.setDefaultTimeout(30_000);
-  if (process.env.FRAMES) await context.addInitScript(delayFrames, Number(process.env.FRAMES));
+  if (process.env.FRAMES) await lateFrames(context, Number(process.env.FRAMES));
   context.on("page", (page) => {
     page.on("pageerror", (error) => { if (!driver.test(error.message)) complaints.push(`${page.url()}: ${error.message}`); });
     page.on("console", (message) => {
@@ -66,14 +66,17 @@ export async function settled(p) {
     && !document.getAnimations().some((a) => a.playState === "running" && a.effect.getComputedTiming().endTime !== Infinity));
 }
 
-/** Delays the frames of a page, so that what must be done before it is drawn is not done by accident. @param {number} late milliseconds */
-function delayFrames(late) {
-  window.requestAnimationFrame = (f) => setTimeout(() => f(performance.now()), late);
-  window.cancelAnimationFrame = clearTimeout;
+/**
+ * Delays the frames of the pages of a context, so that what must be done before they are drawn is not done by accident. FRAMES does it for
+ * all. @param {number} [late] milliseconds
+ */
+export async function lateFrames(context, late = 200) {
+  await context.addInitScript((by) => {
+    window.requestAnimationFrame = (f) => setTimeout(() => f(performance.now()), by);
+    window.cancelAnimationFrame = clearTimeout;
+  }, late);
+  return context;
 }
-
-/** Delays the frames of one page, as FRAMES does for all. */
-export const lateFrames = (p) => p.evaluate(delayFrames, 30);
 
 /** Chooses an action in the menu of an opened transfer. */
 export async function more(p, name) {

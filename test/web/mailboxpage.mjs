@@ -2,8 +2,8 @@
 
 import fs from "node:fs";
 import path from "node:path";
-import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, mail, more, page, person, retype, sha256, signedIn, slow,
-  test, unfold, visitor, work } from "./kit.mjs";
+import { access, api, base, claim, consign, demo, equal, file, held, inFirefox, lateFrames, mail, more, page, person, retype, sha256,
+  signedIn, slow, test, unfold, visitor, work } from "./kit.mjs";
 import { judge } from "./looks.mjs";
 
 /** Fills the form of a mailbox in. What an earlier visit left stays: see retype(). */
@@ -129,7 +129,7 @@ export async function mailboxPageTests() {
   });
 
   await test("dropping and pasting files, and a folder", async () => {
-    const p = await page(await visitor(), "/m/demo");
+    const p = await page(await lateFrames(await visitor()), "/m/demo");
     await p.waitForSelector(".chooser button:enabled");
     await p.evaluate(() => {
       const transfer = new DataTransfer();
