@@ -1,7 +1,7 @@
 // Previews of files: pictures, the pages of a PDF, videos, audio and text. The browser renders them from blobs of a known type.
 // HTML and SVG are never rendered: HTML is shown as text. A preview is no download (contract 4.9).
 
-import { Button, Icon, Tool, html, useEffect, useRef, useState } from "./ui.js";
+import { Button, Icon, Tool, html, useEffect, useModal, useRef, useState } from "./ui.js";
 import { F, T, bytes } from "./i18n.js";
 import { Failure } from "./api.js";
 import { startWorker } from "./workers.js";
@@ -106,8 +106,7 @@ function Small({ object, read, onBroken }) {
  *  TransferAPI["DeliveredObject"]) => void, onClose: () => void, onDownload: (uid: string) => void}} props
  */
 export function Preview({ object, objects, read, onOpen, onClose, onDownload }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const all = objects.filter(kindOf), at = all.findIndex((o) => o.uid === object.uid);
   const step = (by) => { if (all[at + by]) onOpen(all[at + by]); };
   const arrow = (event) => {

@@ -1,6 +1,6 @@
 // Changes by operators and administrators, each with a reason that stays in the audit.
 
-import { Button, Field, Form, Problem, announce, html, useAction, useEffect, useRef, useState } from "./ui.js";
+import { Button, Field, Form, Problem, announce, html, useAction, useModal, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 
 /**
@@ -20,9 +20,8 @@ export function Stated({ label, question, path, read = () => ({}), kind = "plain
 
 function Because({ label, question, path, read, kind, accept, onDone, onClose, children, useChange }) {
   const { change, dialog: proof } = useChange();
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const key = useRef("");
-  useEffect(() => dialog.current?.showModal(), []);
   const send = useAction(async (values) => {
     // sent again, it creates nothing more
     key.current ||= [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");

@@ -1,6 +1,7 @@
 // One document of a request, as high as the window: accept it, send it back, and go on to the next one, by keyboard.
 
-import { Button, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useEffect, useListeners, useRef, useState } from "./ui.js";
+import { Button, Form, Icon, Notice, Problem, Tool, announce, html, useAction, useEffect, useListeners, useModal, useRef,
+  useState } from "./ui.js";
 import { F, N, T, bytes, when } from "./i18n.js";
 import { own, transfer } from "./api.js";
 import { downloadOwn, readOwn } from "./downloads.js";
@@ -14,8 +15,7 @@ import { lettersWork } from "./shortcuts.js";
  *   onOpen: (cell: string) => void}} props `cell`: uids of party and item; `waiting`: the arrows lead to what was not decided only
  */
 export function Check({ request, cell, waiting, onChange, onOpen }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const [nth, setNth] = useState(0), [returning, setReturning] = useState(false);
   useEffect(() => { setNth(0); setReturning(false); }, [cell]);
   const [partyUid, itemUid] = cell.split(".");

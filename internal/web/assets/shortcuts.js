@@ -1,6 +1,6 @@
 // Keyboard shortcuts of signed-in people. They do nothing while somebody types, and can be switched off (WCAG 2.1.4).
 
-import { Button, html, useEffect, useListeners, useRef, useState } from "./ui.js";
+import { Button, html, useListeners, useModal, useRef, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { device } from "./session.js";
 
@@ -73,8 +73,7 @@ export function Shortcuts() {
  * @param {{on: boolean, onTurn: (event: any) => void, onClose: () => void}} props
  */
 function List({ on, onTurn, onClose }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   const key = (/** @type {string[]} */ keys, /** @type {string} */
     what) => html`<dt>${keys.map((k) => html`<kbd>${k}</kbd>`)}</dt><dd>${what}</dd>`;
   return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="keys">

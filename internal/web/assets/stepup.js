@@ -1,6 +1,6 @@
 // Changes that need a recent sign-in, or the password, a passkey or the second factor again (contract 3.21).
 
-import { Button, Field, Form, Problem, html, useAction, useEffect, useRef, useState } from "./ui.js";
+import { Button, Field, Form, Problem, html, useAction, useEffect, useModal, useState } from "./ui.js";
 import { T } from "./i18n.js";
 import { own } from "./api.js";
 import { IdentityCode, TokenCode } from "./errors.js";
@@ -34,11 +34,10 @@ export function useStepUp(send = own) {
 
 /** Asks for the password, the second factor or both, or for a passkey, until the request succeeds. */
 function StepUpDialog({ send: request, method, url, json, accept, refused, resolve, reject, onClose }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const dialog = useModal();
   const [key, setKey] = useState(needsKey(refused));
   const [factor, setFactor] = useState(needsFactor(refused));
   const [touch, setTouch] = useState(false);
-  useEffect(() => dialog.current?.showModal(), []);
   useEffect(() => {
     if (hasPasskeys) import("./passkeys.js").then(({ any }) => any()).then(setTouch);
   }, []);

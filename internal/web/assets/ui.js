@@ -143,6 +143,13 @@ export function useFocus(wanted = true) {
   return element;
 }
 
+/** Returns a ref whose dialog opens when it appears, before it is drawn. @returns {{current: HTMLDialogElement | null}} */
+export function useModal() {
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+  return dialog;
+}
+
 /**
  * Listens to events of the window while the component is shown and `wanted` is set, from before it is drawn: what somebody sees works.
  * @param {Record<string, (event: any) => void>} handlers by event; each event goes to the newest @param {boolean} [wanted]
@@ -310,8 +317,7 @@ export function Avatar({ src = "", name = "" }) {
  * @param {{question: string, yes: string, onYes: () => void, onClose: () => void}} props `yes` is the text of the button
  */
 export function Ask({ question, yes, onYes, onClose }) {
-  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => dialog.current?.showModal(), []);
+  const dialog = useModal();
   return html`<dialog ref=${dialog} onClose=${onClose} aria-label=${question}>
     <p>${question}</p>
     <div class="row end">
