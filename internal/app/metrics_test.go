@@ -194,7 +194,7 @@ func TestMetricsOfMails(t *testing.T) {
 	})
 	refuse = smtp.SMTPError{Code: 450, Message: "later"}
 	s.SignUpUnconfirmed("busy@example.com")
-	poll.Until(t, "a mail is postponed", func() bool {
+	poll.Until(t, "a mail is sent and one postponed", func() bool {
 		got := scrape(t, s)
 		return got[`consign_mail_attempts_total{outcome="sent"}`] == 1 && // a mail arrives before it is counted
 			got[`consign_mail_attempts_total{outcome="postponed"}`] == 1 && got[`consign_mails_waiting`] == 1 &&
